@@ -1,0 +1,1 @@
+//! Where Plimsoll keeps what leaves a context.

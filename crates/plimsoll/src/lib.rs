@@ -1,0 +1,7 @@
+//! Keeps an LLM agent inside its context window and loses nothing doing so.
+//!
+//! Bytes in, edits out: a conversation is never re-encoded. See `docs/architecture.md`.
+
+mod units;
+
+pub use units::{Bytes, Tokens};

@@ -1,0 +1,3 @@
+//! Project chores.
+
+fn main() {}
