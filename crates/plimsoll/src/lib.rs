@@ -2,6 +2,8 @@
 //!
 //! Bytes in, edits out: a conversation is never re-encoded. See `docs/architecture.md`.
 
+pub mod transcript;
 mod units;
+pub mod wire;
 
 pub use units::{Bytes, Tokens};
