@@ -2,6 +2,8 @@
 //!
 //! Bytes in, edits out: a conversation is never re-encoded. See `docs/architecture.md`.
 
+pub mod budget;
+pub mod model;
 mod units;
 
 pub use units::{Bytes, Tokens};
