@@ -3,6 +3,8 @@
 //! Bytes in, edits out: a conversation is never re-encoded. See `docs/architecture.md`.
 
 pub mod transcript;
+pub mod budget;
+pub mod model;
 mod units;
 pub mod wire;
 
