@@ -5,6 +5,7 @@
 pub mod transcript;
 pub mod budget;
 pub mod model;
+pub mod token;
 mod units;
 pub mod wire;
 
