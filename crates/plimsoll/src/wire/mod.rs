@@ -11,6 +11,7 @@ mod document;
 mod gemini;
 mod json;
 mod lines;
+mod media;
 mod openai_chat;
 mod openai_responses;
 mod rewrite;
