@@ -28,7 +28,10 @@ pub(super) fn live(scan: &Scan<'_>, oddities: &mut Vec<Oddity>) -> Live {
     // Sessions of the first versions have no ids, and what other programs wrote may have no parents: a file in which
     // nothing hangs on anything is no tree.
     let hangs = |line: &Line<'_>| {
-        line.uuid.is_some() && line.parent.is_some_and(|parent| tree.by_uuid.contains_key(&parent))
+        line.uuid.is_some()
+            && line
+                .parent
+                .is_some_and(|parent| tree.by_uuid.contains_key(&parent))
     };
     if !messages().any(|line| tree.in_scope(line) && hangs(line)) {
         return tree.linear();
