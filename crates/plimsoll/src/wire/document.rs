@@ -188,7 +188,7 @@ pub(super) enum Layout<'a> {
     /// A session of Claude Code: edits are appended.
     ClaudeCode(claude_code::Session<'a>),
     /// A rollout of Codex: edits are appended.
-    Codex(codex::Rollout<'a>),
+    Codex(codex::Rollout),
 }
 
 impl<'a> Document<'a> {
