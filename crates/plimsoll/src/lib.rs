@@ -2,6 +2,7 @@
 //!
 //! Bytes in, edits out: a conversation is never re-encoded. See `docs/architecture.md`.
 
+pub mod id;
 mod units;
 
 pub use units::{Bytes, Tokens};
