@@ -6,6 +6,7 @@ pub mod transcript;
 pub mod budget;
 pub mod model;
 pub mod token;
+pub mod id;
 mod units;
 pub mod wire;
 
