@@ -1,5 +1,6 @@
 //! `cargo xtask CHORE`: the project's chores.
 
+mod catalogue;
 mod tidy;
 
 use std::io::Write as _;
@@ -7,7 +8,8 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 
-const USAGE: &str = "usage: cargo xtask tidy
+const USAGE: &str = "usage: cargo xtask catalogue FILE… | tidy
+  catalogue  generates the embedded model catalogue from downloaded price maps; see its source
   tidy       checks what the compiler does not: floors, file sizes, forgotten files, stray words";
 
 fn main() -> ExitCode {
@@ -22,14 +24,10 @@ fn main() -> ExitCode {
 }
 
 fn chore() -> Result<()> {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    match arguments
-        .iter()
-        .map(String::as_str)
-        .collect::<Vec<_>>()
-        .as_slice()
-    {
-        ["tidy"] => tidy::run(),
+    let mut arguments = std::env::args().skip(1);
+    match arguments.next().as_deref() {
+        Some("catalogue") => catalogue::run(arguments),
+        Some("tidy") => tidy::run(),
         _ => bail!("{USAGE}"),
     }
 }

@@ -172,6 +172,7 @@ pub struct Document<'a> {
     pub(super) session: Option<Text<'a>>,
     pub(super) window: Option<Tokens>,
     pub(super) max_output: Option<Tokens>,
+    pub(super) previous: Option<Text<'a>>,
     pub(super) layout: Layout<'a>,
 }
 
@@ -187,7 +188,7 @@ pub(super) enum Layout<'a> {
     /// A session of Claude Code: edits are appended.
     ClaudeCode(claude_code::Session<'a>),
     /// A rollout of Codex: edits are appended.
-    Codex(codex::Rollout<'a>),
+    Codex(codex::Rollout),
 }
 
 impl<'a> Document<'a> {
@@ -236,6 +237,12 @@ impl<'a> Document<'a> {
         self.max_output
     }
 
+    /// The response or conversation that this request continues: earlier history is on the provider's server, and
+    /// only what is new stands here (`previous_response_id` and `conversation` of the Responses API).
+    pub const fn previous(&self) -> Option<Text<'a>> {
+        self.previous
+    }
+
     pub(super) fn new(bytes: &'a [u8], format: Format, layout: Layout<'a>) -> Self {
         Self {
             bytes,
@@ -247,6 +254,7 @@ impl<'a> Document<'a> {
             session: None,
             window: None,
             max_output: None,
+            previous: None,
             layout,
         }
     }

@@ -11,11 +11,13 @@ mod document;
 mod gemini;
 mod json;
 mod lines;
+mod media;
 mod openai_chat;
 mod openai_responses;
 mod rewrite;
 mod span;
 mod splice;
+mod stamp;
 mod text;
 
 pub use detect::detect;

@@ -184,7 +184,7 @@ impl<'a> Document<'a> {
 }
 
 /// The bytes to remove so that some elements of an array are gone, each with one comma, while at least one stays.
-fn without(elements: &[Span], gone: impl Fn(usize) -> bool) -> Vec<Span> {
+pub(super) fn without(elements: &[Span], gone: impl Fn(usize) -> bool) -> Vec<Span> {
     let mut removals = Vec::new();
     let mut kept_before: Option<Span> = None;
     let mut index = 0;
