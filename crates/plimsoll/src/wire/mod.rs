@@ -18,6 +18,7 @@ mod rewrite;
 mod span;
 mod splice;
 mod text;
+mod usage;
 
 pub use detect::detect;
 pub use document::{Document, Entry, Oddity, OddityKind, ParseError, ParseOptions, parse};
@@ -100,3 +101,6 @@ impl std::str::FromStr for Format {
     "unknown format `{0}`; known are anthropic, openai-chat, openai-responses, gemini, claude-code, codex"
 )]
 pub struct UnknownFormat(pub String);
+
+#[cfg(test)]
+mod tests;
