@@ -1,7 +1,7 @@
 //! Anthropic Messages: request bodies, and the content blocks that Claude Code's session files share with them.
 
 use super::document::Document;
-use super::{Kind, OddityKind, Text, Value};
+use super::{Kind, OddityKind, Text, Value, detect, usage};
 use crate::transcript::{
     Author, Block, BlockKind, CallKind, Media, MediaKind, Message, Role, Tool, ToolCall,
     ToolResult, author_of_user,
@@ -13,22 +13,19 @@ pub(super) fn parse<'a>(
     document: &mut Document<'a>,
     root: Value<'_, 'a>,
 ) -> Result<(), &'static str> {
-    let list = if root.kind() == Kind::Array {
-        Some(root)
-    } else {
-        root.get("messages")
-    };
-    let Some(list) = list.filter(|list| list.kind() == Kind::Array) else {
-        return Err("it has no `messages` array");
+    let Some(list) = detect::list(root) else {
+        return Err("it has no array of messages with roles");
     };
     document.model = root.get("model").and_then(Value::text);
     document.max_output = root.get("max_tokens").and_then(Value::u64).map(Tokens);
-    if let Some(system) = root.get("system") {
+    document.session = root.get("sessionId").and_then(Value::text);
+    // Cline keeps the prompt under a name of its own.
+    if let Some(system) = root.get("system").or_else(|| root.get("system_prompt")) {
         document.transcript.system = blocks(document, system);
     }
     document.transcript.tools = tools(root);
     for value in list.elements() {
-        let entry = document.entry(value.span(), None);
+        let entry = document.entry(value.span(), value.get("id").and_then(Value::text));
         let message = message(document, value, entry);
         document.transcript.messages.push(message);
     }
@@ -68,7 +65,11 @@ fn message<'a>(document: &mut Document<'a>, value: Value<'_, 'a>, entry: u32) ->
         .map(|content| blocks(document, content))
         .unwrap_or_default();
     let author = author(role, &blocks);
-    Message::new(role, author, entry, blocks)
+    let mut message = Message::new(role, author, entry, blocks);
+    if role == Role::Assistant {
+        message.usage = usage::of_message(value);
+    }
+    message
 }
 
 /// Who wrote a message of some role.
@@ -109,7 +110,8 @@ pub(super) fn blocks<'a>(document: &mut Document<'a>, content: Value<'_, 'a>) ->
     }
 }
 
-fn block<'a>(document: &mut Document<'a>, value: Value<'_, 'a>) -> Block<'a> {
+/// Reads one content block.
+pub(super) fn block<'a>(document: &mut Document<'a>, value: Value<'_, 'a>) -> Block<'a> {
     let kind = match value.kind() {
         // A string among blocks reads as text, as some programs write it.
         Kind::String => value.text().map(BlockKind::Text),
@@ -169,6 +171,8 @@ fn typed<'a>(
             }
             _ => BlockKind::Media(media(value, MediaKind::Document)),
         },
+        // Cline's way of showing a file: its content beside its path.
+        "file" => BlockKind::Text(text("content")?),
         "container_upload" => BlockKind::Media(media(value, MediaKind::File)),
         "compaction" => BlockKind::Compaction(text("content")),
         "tool_reference" | "search_result" => BlockKind::Opaque(text("type")?),
@@ -254,3 +258,6 @@ fn media<'a>(value: Value<'_, 'a>, kind: MediaKind) -> Media<'a> {
         data: text("data"),
     }
 }
+
+#[cfg(test)]
+mod tests;

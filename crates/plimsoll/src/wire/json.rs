@@ -409,6 +409,15 @@ impl<'t, 'a> Value<'t, 'a> {
         }
     }
 
+    /// The fields of this object as pairs of key and value, each with its place; nothing for other kinds.
+    pub(super) fn members(self) -> impl Iterator<Item = (Self, Self)> {
+        self.fields().map(move |(_, value)| {
+            // A key's node stands right before its value's.
+            let index = value.index.saturating_sub(1);
+            (Self { index, ..value }, value)
+        })
+    }
+
     /// The elements of this array, in order; nothing for other kinds.
     pub fn elements(self) -> Elements<'t, 'a> {
         let node = self.node();
