@@ -2,7 +2,13 @@
 //!
 //! Bytes in, edits out: a conversation is never re-encoded. See `docs/architecture.md`.
 
+pub mod transcript;
+pub mod budget;
+pub mod model;
+pub mod token;
+pub mod id;
 pub mod listing;
 mod units;
+pub mod wire;
 
 pub use units::{Bytes, Tokens};

@@ -1,0 +1,502 @@
+//! `Tape`: a flat index over JSON bytes, one pass, borrowed, so that a value's exact bytes are always at hand.
+//!
+//! `serde_json` can borrow raw values too, but each level that one descends into is scanned again, it refuses what
+//! real programs write (`NaN`, lone surrogates), and it does not count depth inside a raw value. Here a document is
+//! scanned once; every value is a node with its span, and what is not understood costs nothing further.
+//!
+//! Grammar: RFC 8259, but tolerant where tolerance cannot change what other bytes mean: `NaN` and `Infinity` are
+//! scalars, strings may hold raw control characters and unknown escapes. Structure (commas, colons, brackets) is strict.
+
+use memchr::memchr2;
+
+use super::{Span, Text};
+
+/// How deep JSON may nest, by default.
+pub const MAX_DEPTH: usize = 128;
+
+/// What a JSON value is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// An object.
+    Object,
+    /// An array.
+    Array,
+    /// A string.
+    String,
+    /// A number, `NaN` and the infinities included.
+    Number,
+    /// `true` or `false`.
+    Bool,
+    /// `null`.
+    Null,
+}
+
+/// Why bytes are not JSON.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum JsonError {
+    /// The bytes end inside a value.
+    #[error("the JSON ends at byte {offset}, inside a value")]
+    Truncated {
+        /// Where the bytes end.
+        offset: usize,
+    },
+    /// A byte that cannot stand there.
+    #[error("unexpected {} at byte {offset}: not JSON", shown(*byte))]
+    Unexpected {
+        /// The byte.
+        byte: u8,
+        /// Its offset.
+        offset: usize,
+    },
+    /// Nested deeper than allowed.
+    #[error(
+        "nested deeper than {limit} levels at byte {offset}; if that is meant, raise the depth limit"
+    )]
+    TooDeep {
+        /// The limit in levels.
+        limit: usize,
+        /// Where it was passed.
+        offset: usize,
+    },
+}
+
+fn shown(byte: u8) -> String {
+    if byte.is_ascii_graphic() {
+        format!("`{}`", char::from(byte))
+    } else {
+        format!("byte 0x{byte:02x}")
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Node {
+    kind: Kind,
+    /// For strings: whether a backslash occurs.
+    escaped: bool,
+    start: u32,
+    end: u32,
+    /// The index after this node's subtree.
+    next: u32,
+}
+
+/// A flat index over one JSON value: 16 bytes a node, children after their parent.
+///
+/// ```
+/// use plimsoll::wire::Tape;
+/// let bytes = br#"{"role": "user", "n": 12345678901234567890123}"#;
+/// let mut tape = Tape::default();
+/// let end = tape.parse(bytes, 0).unwrap();
+/// assert_eq!(end, bytes.len());
+/// let root = tape.root(bytes).unwrap();
+/// assert_eq!(root.get("role").unwrap().text().unwrap().decode(), "user");
+/// assert_eq!(root.get("n").unwrap().raw(), b"12345678901234567890123");
+/// ```
+#[derive(Debug, Clone)]
+pub struct Tape {
+    nodes: Vec<Node>,
+    open: Vec<u32>,
+    max_depth: usize,
+}
+
+impl Default for Tape {
+    fn default() -> Self {
+        Self::with_max_depth(MAX_DEPTH)
+    }
+}
+
+impl Tape {
+    /// Makes an empty tape that refuses JSON nested deeper than `max_depth` levels.
+    pub const fn with_max_depth(max_depth: usize) -> Self {
+        Self {
+            nodes: Vec::new(),
+            open: Vec::new(),
+            max_depth,
+        }
+    }
+
+    /// Indexes the one value that starts at or after `offset` (white space is skipped) and returns the offset after it.
+    ///
+    /// What follows the value is not looked at: a log may glue two objects together. An earlier value's nodes are
+    /// dropped, so that one tape serves all lines of a file.
+    ///
+    /// # Errors
+    /// [`JsonError`], with the offset, if there is no complete value.
+    pub fn parse(&mut self, bytes: &[u8], offset: usize) -> Result<usize, JsonError> {
+        self.nodes.clear();
+        self.open.clear();
+        let mut at = skip_space(bytes, offset);
+        loop {
+            // A value is due at `at`.
+            let byte = byte_at(bytes, at)?;
+            match byte {
+                b'{' | b'[' => {
+                    if self.open.len() >= self.max_depth {
+                        return Err(JsonError::TooDeep {
+                            limit: self.max_depth,
+                            offset: at,
+                        });
+                    }
+                    let kind = if byte == b'{' {
+                        Kind::Object
+                    } else {
+                        Kind::Array
+                    };
+                    self.open.push(narrow(self.nodes.len()));
+                    self.push(kind, false, at, at);
+                    at = skip_space(bytes, at + 1);
+                    let first = byte_at(bytes, at)?;
+                    if first == if byte == b'{' { b'}' } else { b']' } {
+                        at = self.close(at + 1);
+                    } else {
+                        if byte == b'{' {
+                            at = self.key(bytes, at)?;
+                        }
+                        continue;
+                    }
+                }
+                b'"' => at = self.string(bytes, at)?,
+                _ => at = self.scalar(bytes, at)?,
+            }
+            // A value has ended at `at`: close what closes here, then find where the next value is due.
+            loop {
+                let Some(&parent) = self.open.last() else {
+                    return Ok(at);
+                };
+                let in_object = self
+                    .nodes
+                    .get(parent as usize)
+                    .is_some_and(|node| node.kind == Kind::Object);
+                at = skip_space(bytes, at);
+                match byte_at(bytes, at)? {
+                    b',' => {
+                        at = skip_space(bytes, at + 1);
+                        if in_object {
+                            at = self.key(bytes, at)?;
+                        }
+                        break;
+                    }
+                    b'}' if in_object => at = self.close(at + 1),
+                    b']' if !in_object => at = self.close(at + 1),
+                    byte => return Err(JsonError::Unexpected { byte, offset: at }),
+                }
+            }
+        }
+    }
+
+    /// The indexed value; `bytes` must be those that were parsed.
+    pub fn root<'t, 'a>(&'t self, bytes: &'a [u8]) -> Option<Value<'t, 'a>> {
+        (!self.nodes.is_empty()).then_some(Value {
+            tape: self,
+            bytes,
+            index: 0,
+        })
+    }
+
+    fn push(&mut self, kind: Kind, escaped: bool, start: usize, end: usize) {
+        let next = narrow(self.nodes.len() + 1);
+        self.nodes.push(Node {
+            kind,
+            escaped,
+            start: narrow(start),
+            end: narrow(end),
+            next,
+        });
+    }
+
+    fn close(&mut self, end: usize) -> usize {
+        let next = narrow(self.nodes.len());
+        if let Some(node) = self
+            .open
+            .pop()
+            .and_then(|index| self.nodes.get_mut(index as usize))
+        {
+            node.end = narrow(end);
+            node.next = next;
+        }
+        end
+    }
+
+    /// Indexes a key and its colon; returns where its value is due.
+    fn key(&mut self, bytes: &[u8], at: usize) -> Result<usize, JsonError> {
+        match byte_at(bytes, at)? {
+            b'"' => {}
+            byte => return Err(JsonError::Unexpected { byte, offset: at }),
+        }
+        let at = self.string(bytes, at)?;
+        let at = skip_space(bytes, at);
+        match byte_at(bytes, at)? {
+            b':' => Ok(skip_space(bytes, at + 1)),
+            byte => Err(JsonError::Unexpected { byte, offset: at }),
+        }
+    }
+
+    fn string(&mut self, bytes: &[u8], start: usize) -> Result<usize, JsonError> {
+        let mut escaped = false;
+        let mut at = start + 1;
+        loop {
+            // Keys and short values end within a few bytes: a plain loop beats setting up a vector search.
+            let rest = bytes.get(at..).unwrap_or(&[]);
+            let near = rest
+                .iter()
+                .take(16)
+                .position(|&byte| byte == b'"' || byte == b'\\');
+            let found = near.or_else(|| {
+                let far = rest.get(16..)?;
+                memchr2(b'"', b'\\', far).map(|found| found + 16)
+            });
+            let Some(found) = found else {
+                return Err(JsonError::Truncated {
+                    offset: bytes.len(),
+                });
+            };
+            at += found;
+            if byte_at(bytes, at)? == b'"' {
+                self.push(Kind::String, escaped, start, at + 1);
+                return Ok(at + 1);
+            }
+            escaped = true;
+            at += 2;
+        }
+    }
+
+    fn scalar(&mut self, bytes: &[u8], start: usize) -> Result<usize, JsonError> {
+        let rest = bytes.get(start..).unwrap_or(&[]);
+        let len = rest
+            .iter()
+            .position(|byte| !(byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'+' | b'.')))
+            .unwrap_or(rest.len());
+        let kind = match rest.get(..len).unwrap_or(&[]) {
+            b"null" => Kind::Null,
+            b"true" | b"false" => Kind::Bool,
+            b"NaN" | b"Infinity" | b"-Infinity" => Kind::Number,
+            [b'-' | b'0'..=b'9', tail @ ..]
+                if tail
+                    .iter()
+                    .all(|byte| matches!(byte, b'0'..=b'9' | b'-' | b'+' | b'.' | b'e' | b'E'))
+                    && tail.last().unwrap_or(&b'0').is_ascii_digit()
+                    && (rest.first() != Some(&b'-') || len > 1) =>
+            {
+                Kind::Number
+            }
+            token => {
+                // A literal that the end of the bytes cut short is torn, not wrong.
+                let torn = len == rest.len()
+                    && [
+                        &b"null"[..],
+                        b"true",
+                        b"false",
+                        b"NaN",
+                        b"Infinity",
+                        b"-Infinity",
+                    ]
+                    .iter()
+                    .any(|literal| literal.starts_with(token));
+                if torn
+                    || (len > 0
+                        && len == rest.len()
+                        && token.first().is_some_and(|b| b.is_ascii_digit()))
+                {
+                    return Err(JsonError::Truncated {
+                        offset: bytes.len(),
+                    });
+                }
+                return Err(JsonError::Unexpected {
+                    byte: byte_at(bytes, start)?,
+                    offset: start,
+                });
+            }
+        };
+        self.push(kind, false, start, start + len);
+        Ok(start + len)
+    }
+}
+
+/// One value of a [`Tape`]: a handle, cheap to copy.
+#[derive(Debug, Clone, Copy)]
+pub struct Value<'t, 'a> {
+    tape: &'t Tape,
+    bytes: &'a [u8],
+    index: u32,
+}
+
+impl<'t, 'a> Value<'t, 'a> {
+    fn node(self) -> Node {
+        // An index is only ever made from a node that exists; the fallback keeps this total.
+        self.tape
+            .nodes
+            .get(self.index as usize)
+            .copied()
+            .unwrap_or(Node {
+                kind: Kind::Null,
+                escaped: false,
+                start: 0,
+                end: 0,
+                next: u32::MAX,
+            })
+    }
+
+    /// What it is.
+    pub fn kind(self) -> Kind {
+        self.node().kind
+    }
+
+    /// Whether it is `null`.
+    pub fn is_null(self) -> bool {
+        self.kind() == Kind::Null
+    }
+
+    /// Its bytes' place; for strings, quotes included.
+    pub fn span(self) -> Span {
+        let node = self.node();
+        Span::from_offsets(node.start, node.end)
+    }
+
+    /// Its exact bytes.
+    pub fn raw(self) -> &'a [u8] {
+        self.span().of(self.bytes)
+    }
+
+    /// A string's text.
+    pub fn text(self) -> Option<Text<'a>> {
+        let node = self.node();
+        if node.kind != Kind::String {
+            return None;
+        }
+        let inside = Span::from_offsets(node.start + 1, node.end - 1);
+        Some(Text::json(inside.of(self.bytes), node.escaped))
+    }
+
+    /// A boolean's value.
+    pub fn bool(self) -> Option<bool> {
+        match self.raw() {
+            b"true" => Some(true),
+            b"false" => Some(false),
+            _ => None,
+        }
+    }
+
+    /// A number's value, where it is a whole number of 64 bits.
+    pub fn u64(self) -> Option<u64> {
+        std::str::from_utf8(self.raw()).ok()?.parse().ok()
+    }
+
+    /// The value of a key of this object. Of duplicate keys the last counts, as providers' parsers have it.
+    pub fn get(self, name: &str) -> Option<Self> {
+        let mut found = None;
+        for (key, value) in self.fields() {
+            if key.is(name) {
+                found = Some(value);
+            }
+        }
+        found
+    }
+
+    /// The fields of this object, in order, duplicates included; nothing for other kinds.
+    pub fn fields(self) -> Fields<'t, 'a> {
+        let node = self.node();
+        let end = if node.kind == Kind::Object {
+            node.next
+        } else {
+            self.index + 1
+        };
+        Fields {
+            at: Self {
+                index: self.index + 1,
+                ..self
+            },
+            end,
+        }
+    }
+
+    /// The fields of this object as pairs of key and value, each with its place; nothing for other kinds.
+    pub(super) fn members(self) -> impl Iterator<Item = (Self, Self)> {
+        self.fields().map(move |(_, value)| {
+            // A key's node stands right before its value's.
+            let index = value.index.saturating_sub(1);
+            (Self { index, ..value }, value)
+        })
+    }
+
+    /// The elements of this array, in order; nothing for other kinds.
+    pub fn elements(self) -> Elements<'t, 'a> {
+        let node = self.node();
+        let end = if node.kind == Kind::Array {
+            node.next
+        } else {
+            self.index + 1
+        };
+        Elements {
+            at: Self {
+                index: self.index + 1,
+                ..self
+            },
+            end,
+        }
+    }
+}
+
+/// The fields of an object.
+#[derive(Debug, Clone)]
+pub struct Fields<'t, 'a> {
+    at: Value<'t, 'a>,
+    end: u32,
+}
+
+impl<'t, 'a> Iterator for Fields<'t, 'a> {
+    type Item = (Text<'a>, Value<'t, 'a>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.at.index >= self.end {
+            return None;
+        }
+        let key = self.at.text()?;
+        let value = Value {
+            index: self.at.index + 1,
+            ..self.at
+        };
+        self.at.index = value.node().next;
+        Some((key, value))
+    }
+}
+
+/// The elements of an array.
+#[derive(Debug, Clone)]
+pub struct Elements<'t, 'a> {
+    at: Value<'t, 'a>,
+    end: u32,
+}
+
+impl<'t, 'a> Iterator for Elements<'t, 'a> {
+    type Item = Value<'t, 'a>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.at.index >= self.end {
+            return None;
+        }
+        let element = self.at;
+        self.at.index = element.node().next;
+        Some(element)
+    }
+}
+
+/// Offsets fit in 32 bits: documents are bounded before they are parsed, and the fallback only makes spans empty.
+fn narrow(offset: usize) -> u32 {
+    u32::try_from(offset).unwrap_or(u32::MAX)
+}
+
+fn byte_at(bytes: &[u8], at: usize) -> Result<u8, JsonError> {
+    bytes.get(at).copied().ok_or(JsonError::Truncated {
+        offset: bytes.len(),
+    })
+}
+
+fn skip_space(bytes: &[u8], mut at: usize) -> usize {
+    while let Some(b' ' | b'\n' | b'\r' | b'\t') = bytes.get(at) {
+        at += 1;
+    }
+    at
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,1 @@
+//! Generated bodies of every format: odd spellings, any space, any key order.
