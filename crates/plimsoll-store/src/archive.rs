@@ -21,7 +21,7 @@ pub const KEEP_BODY: Duration = Duration::from_secs(90 * DAY);
 /// removed.
 pub const LEND_BODY: Duration = Duration::from_secs(60 * DAY);
 /// How many bodies, the latest used first, are asked for chunks. In a growing history the last one has them all.
-const LENDERS: usize = 8;
+const LENDERS: usize = 4;
 /// How many borrowed chunks are read back at a time.
 const COMPARED_AT_ONCE: usize = 16;
 

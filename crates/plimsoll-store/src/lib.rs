@@ -15,10 +15,13 @@ mod chunk;
 mod error;
 mod open;
 mod recall;
+mod results;
 mod store;
 
 pub use archive::{Archived, Compaction, KEEP_BODY, LEND_BODY};
 pub use body::ArchivedDocument;
 pub use error::{Result, StoreError};
 pub use open::{Location, Platform};
+pub use recall::{PAGE, Page, Recalled};
+pub use results::{NewResult, ResultMeta, StoredResult};
 pub use store::Store;
