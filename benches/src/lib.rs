@@ -1,1 +1,3 @@
 //! Benchmarks of Plimsoll against its peers.
+
+pub mod text;

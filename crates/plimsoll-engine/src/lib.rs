@@ -1,1 +1,7 @@
-//! The imperative shell of Plimsoll.
+//! The imperative shell of Plimsoll: it reads, lets the core decide, archives, and writes.
+
+mod error;
+mod file;
+
+pub use error::EngineError;
+pub use file::{Input, change_in_place, write_whole};

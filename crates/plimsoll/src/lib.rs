@@ -3,6 +3,10 @@
 //! Bytes in, edits out: a conversation is never re-encoded. See `docs/architecture.md`.
 
 pub mod transcript;
+pub mod budget;
+pub mod model;
+pub mod token;
+pub mod id;
 mod units;
 pub mod wire;
 

@@ -269,16 +269,25 @@ fn text<'a>(value: Value<'_, 'a>, key: &str) -> Option<Text<'a>> {
 }
 
 /// Names the format of a log by its first telling objects.
+///
+/// Entries with an envelope tell for certain. Bare messages are a log of chat messages, unless an entry of a program
+/// stands among them: early rollouts mix both.
 pub(super) fn log(bytes: &[u8], start: usize, tape: &mut Tape) -> Result<Format, ParseError> {
     let (mut lines, mut odd, mut objects) = (Lines::new(bytes, start), Vec::new(), 0);
+    let mut bare = None;
     while let Some((_, value)) = lines.next_object(tape, &mut odd) {
-        if let Some(format) = record(value) {
-            return Ok(format);
+        match record(value) {
+            Some(Format::OpenaiChat) => bare = bare.or(Some(Format::OpenaiChat)),
+            Some(format) => return Ok(format),
+            None => {}
         }
         objects += 1;
         if objects >= LOG_SAMPLE {
             break;
         }
+    }
+    if let Some(format) = bare {
+        return Ok(format);
     }
     let found = match (objects, odd.len()) {
         (0, 1) => "the one line in it is not JSON".to_owned(),
@@ -292,43 +301,49 @@ pub(super) fn log(bytes: &[u8], start: usize, tape: &mut Tape) -> Result<Format,
 
 /// Which log an object is an entry of, if it tells.
 fn record(value: Value<'_, '_>) -> Option<Format> {
+    let has = |name| value.get(name).is_some();
     let kind = value.get("type").and_then(Value::text);
     let is = |names: &[&str]| kind.is_some_and(|kind| names.iter().any(|name| kind.is(name)));
-    if value.get("payload").is_some()
-        && is(&[
-            "session_meta",
-            "response_item",
-            "event_msg",
-            "turn_context",
-            "compacted",
-            "world_state",
-        ])
+    if has("payload") && is(&CODEX_LINES) {
+        return Some(Format::Codex);
+    }
+    let claude = (is(&["user", "assistant", "system", "attachment", "progress"]) && has("uuid"))
+        || (has("sessionId") && has("uuid"))
+        || (is(&["user", "assistant"]) && has("message"))
+        || (is(&["summary"]) && has("leafUuid"))
+        || is(&["file-history-snapshot", "queue-operation"]);
+    if claude {
+        return Some(Format::ClaudeCode);
+    }
+    // The first rollouts: items of the Responses API, a line each.
+    let parts = value.get("content").into_iter().flat_map(Value::elements);
+    let mut kinds = parts.filter_map(|part| part.get("type").and_then(Value::text));
+    if is(&["message"])
+        && has("role")
+        && kinds.any(|kind| kind.is("input_text") || kind.is("output_text"))
     {
         return Some(Format::Codex);
     }
-    if is(&["user", "assistant", "system", "attachment", "progress"]) && value.get("uuid").is_some()
-    {
-        return Some(Format::ClaudeCode);
-    }
-    if value.get("sessionId").is_some() && value.get("uuid").is_some() {
-        return Some(Format::ClaudeCode);
-    }
-    if is(&["user", "assistant"]) && value.get("message").is_some() {
-        return Some(Format::ClaudeCode);
-    }
-    if is(&["summary"]) && value.get("leafUuid").is_some() {
-        return Some(Format::ClaudeCode);
-    }
-    if is(&["file-history-snapshot", "queue-operation"]) {
-        return Some(Format::ClaudeCode);
+    if is(&["function_call_output", "function_call"]) && has("call_id") {
+        return Some(Format::Codex);
     }
     let role = |value: Value<'_, '_>| value.get("role").and_then(Value::text).is_some();
     if is(&["message"]) && value.get("message").is_some_and(role) {
         return Some(Format::OpenaiChat);
     }
     // A log of bare messages. A body has `messages` of its own, an item of the Responses API stands in an array.
-    if role(value) && value.get("content").is_some() && value.get("messages").is_none() {
+    if role(value) && has("content") && !has("messages") {
         return Some(Format::OpenaiChat);
     }
     None
 }
+
+/// Types of lines that a rollout envelops in `payload`.
+const CODEX_LINES: [&str; 6] = [
+    "session_meta",
+    "response_item",
+    "event_msg",
+    "turn_context",
+    "compacted",
+    "world_state",
+];

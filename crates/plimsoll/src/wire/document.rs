@@ -189,7 +189,7 @@ pub(super) enum Layout<'a> {
     /// A session of Claude Code: edits are appended.
     ClaudeCode(claude_code::Session<'a>),
     /// A rollout of Codex: edits are appended.
-    Codex(codex::Rollout<'a>),
+    Codex(codex::Rollout),
 }
 
 /// What stands around the messages of a log, so that one that is written looks like its neighbours.

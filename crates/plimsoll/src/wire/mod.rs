@@ -17,6 +17,7 @@ mod openai_responses;
 mod rewrite;
 mod span;
 mod splice;
+mod stamp;
 mod text;
 mod usage;
 

@@ -1,0 +1,163 @@
+use std::fmt::Write as _;
+
+use proptest::prelude::*;
+
+use super::super::{Document, Format, OddityKind, ParseOptions, Rewrite, parse, splice};
+use crate::transcript::{BlockKind, Message};
+use crate::units::Tokens;
+
+fn read(bytes: &[u8]) -> Document<'_> {
+    parse(
+        bytes,
+        &ParseOptions::default().with_format(Some(Format::ClaudeCode)),
+    )
+    .unwrap()
+}
+
+/// A message in one line: who, from which entries, holding what.
+fn sketch(document: &Document<'_>) -> String {
+    let mut out = String::new();
+    for message in &document.transcript().messages {
+        let blocks: Vec<String> = message
+            .blocks
+            .iter()
+            .map(|block| match &block.kind {
+                BlockKind::Text(text) => text.decode().into_owned(),
+                BlockKind::ToolCall(call) => {
+                    format!("call {}", call.id.map(|id| id.decode()).unwrap_or_default())
+                }
+                BlockKind::ToolResult(result) => {
+                    format!(
+                        "result {}",
+                        result.call_id.map(|id| id.decode()).unwrap_or_default()
+                    )
+                }
+                other => other.name().to_owned(),
+            })
+            .collect();
+        writeln!(
+            out,
+            "{:?} {:?}: {}",
+            message.author,
+            message.entries,
+            blocks.join(" | ")
+        )
+        .unwrap();
+    }
+    for oddity in document.oddities() {
+        writeln!(out, "! {}", oddity.kind.describe()).unwrap();
+    }
+    out
+}
+
+/// What a model is sent of messages: roles and the exact bytes of their blocks.
+fn content<'a>(
+    document: &Document<'a>,
+    messages: &[Message<'a>],
+) -> Vec<(crate::transcript::Role, Vec<&'a [u8]>)> {
+    messages
+        .iter()
+        .map(|message| {
+            (
+                message.role,
+                message
+                    .blocks
+                    .iter()
+                    .map(|block| block.span.of(document.bytes()))
+                    .collect(),
+            )
+        })
+        .collect()
+}
+
+fn rewrite(removed: std::ops::Range<usize>) -> Rewrite<'static> {
+    Rewrite {
+        removed,
+        retained: &[],
+        omitted: &[],
+        continuation: "<plimsoll_continuation epoch=\"e\">so far</plimsoll_continuation>",
+        acknowledgement: "",
+        tokens_before: Tokens(1000),
+        tokens_after: Tokens(100),
+    }
+}
+
+/// Every session of the corpus, if there is one.
+fn corpus() -> Vec<(String, Vec<u8>)> {
+    #[expect(clippy::disallowed_methods, reason = "a test over real files")]
+    let Ok(data) = std::env::var("PLIMSOLL_DATA") else {
+        return Vec::new();
+    };
+    let mut files: Vec<_> = std::fs::read_dir(format!("{data}/claude_code"))
+        .unwrap()
+        .map(|file| file.unwrap().path())
+        .collect();
+    files.sort();
+    #[expect(clippy::disallowed_methods, reason = "a test over real files")]
+    files
+        .into_iter()
+        .map(|path| {
+            (
+                path.file_name().unwrap().to_string_lossy().into_owned(),
+                std::fs::read(&path).unwrap(),
+            )
+        })
+        .collect()
+}
+
+#[test]
+fn real_sessions_are_read_and_resumed_at_every_cut() {
+    for (name, bytes) in corpus() {
+        let document = parse(&bytes, &ParseOptions::default()).unwrap();
+        assert_eq!(document.format(), Format::ClaudeCode, "{name}");
+        let messages = &document.transcript().messages;
+        let calls = messages.iter().flat_map(Message::calls).count();
+        let results = messages.iter().flat_map(Message::results).count();
+        eprintln!(
+            "{name}: {} entries, {} messages, {calls} calls, {results} results, {:?} {:?} usage {:?}; odd {:?}",
+            document.entries().len(),
+            messages.len(),
+            document.model(),
+            document.session(),
+            messages
+                .iter()
+                .rev()
+                .find_map(|m| m.usage)
+                .map(|u| u.context()),
+            document
+                .oddities()
+                .iter()
+                .fold(std::collections::BTreeMap::new(), |mut m, o| {
+                    *m.entry(o.kind).or_insert(0) += 1;
+                    m
+                })
+        );
+        for pair in document.entries().windows(2) {
+            assert!(pair[0].span.end() <= pair[1].span.start(), "{name}");
+        }
+        let step = messages.len() / 25 + 1;
+        for cut in (1..=messages.len()).step_by(step) {
+            check_append(&document, &rewrite(0..cut));
+        }
+    }
+}
+
+fn check_append(document: &Document<'_>, rewrite: &Rewrite<'_>) -> Vec<u8> {
+    let edits = document.rewrite(rewrite).unwrap();
+    let appended = splice(document.bytes(), &edits).unwrap().into_owned();
+    assert!(
+        appended.starts_with(document.bytes()),
+        "only ever appended to"
+    );
+    let again = read(&appended);
+    let kept = document
+        .transcript()
+        .messages
+        .get(rewrite.removed.end..)
+        .unwrap();
+    let (first, tail) = again.transcript().messages.split_first().unwrap();
+    assert_eq!(first.author, crate::transcript::Author::Summary);
+    assert_eq!(first.texts().next().unwrap().decode(), rewrite.continuation);
+    assert_eq!(content(&again, tail), content(document, kept));
+    appended
+}
