@@ -163,7 +163,7 @@ fn can_refer<'a>(
 }
 
 /// Whether a version, as it stands, is one that reads a tail by reference.
-fn reads_references(version: &[u8]) -> bool {
+pub(super) fn reads_references(version: &[u8]) -> bool {
     let numbers = version
         .split(|byte| !byte.is_ascii_digit())
         .filter(|part| !part.is_empty());
