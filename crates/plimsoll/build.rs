@@ -121,11 +121,16 @@ mod vocabulary {
                 _ => return Err(format!("{name}: token {token} is not the merge of two others").into()),
             }
         }
+        let mut of_two = Vec::new();
+        for left in of_byte {
+            of_two.extend(of_byte.iter().map(|right| pairs.find(left, *right)));
+        }
         let le64 = |slots: &[u64]| slots.iter().flat_map(|slot| slot.to_le_bytes()).collect::<Vec<u8>>();
         let le32 = |slots: &[u32]| slots.iter().flat_map(|slot| slot.to_le_bytes()).collect::<Vec<u8>>();
         fs::write(out.join(format!("{name}.pairs")), le64(&pairs.0))?;
         fs::write(out.join(format!("{name}.slots")), le32(&slots))?;
         fs::write(out.join(format!("{name}.bytes")), le32(&of_byte))?;
+        fs::write(out.join(format!("{name}.twos")), le32(&of_two))?;
         fs::write(out.join(format!("{name}.arena")), arena)?;
         Ok(())
     }
