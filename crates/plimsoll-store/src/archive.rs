@@ -1,30 +1,24 @@
 //! Archiving what a compaction replaces: the whole document, and then the epoch record, both durable and create-only.
 
-use std::collections::HashMap;
 use std::ops::Range;
 use std::time::{Duration, SystemTime};
 
 use plimsoll::Bytes;
-use plimsoll::id::{EpochId, Folder, Record};
+use plimsoll::id::{EpochId, Record};
 
 use crate::backend::{Backend, Created};
-use crate::body::{ArchivedDocument, Chunk, Manifest, check_ranges, render};
-use crate::chunk;
+use crate::body::ArchivedDocument;
 use crate::error::{Result, StoreError};
+use crate::manifest::{Manifest, check_ranges, render};
 use crate::store::Store;
+
+mod lend;
+
+pub use lend::LEND_BODY;
+use lend::{Placed, known_chunks, place_chunks};
 
 /// How long after its last replay a body is kept: 90 days.
 pub const KEEP_BODY: Duration = Duration::from_secs(90 * DAY);
-/// How long after its last replay a body lends chunks: 60 days.
-///
-/// Shorter than [`KEEP_BODY`] by more than any writer takes, so that none can borrow from a body that is just being
-/// removed.
-pub const LEND_BODY: Duration = Duration::from_secs(60 * DAY);
-/// How many bodies, the latest used first, are asked for chunks. In a growing history the last one has them all.
-const LENDERS: usize = 4;
-/// How many borrowed chunks are read back at a time.
-const COMPARED_AT_ONCE: usize = 16;
-
 const DAY: u64 = 24 * 60 * 60;
 
 /// A compaction, to be archived.
@@ -179,7 +173,7 @@ fn write_body(backend: &dyn Backend, compaction: &Compaction<'_>) -> Result<Arch
             .update(&end.to_le_bytes());
     }
 
-    let known = known_chunks(backend, compaction)?;
+    let known = known_chunks(backend, epoch.session(), compaction.now)?;
     let Placed {
         chunks,
         lenders,
@@ -258,163 +252,6 @@ impl Manifest {
             && self.blake3 == other.blake3
             && self.removed == other.removed
     }
-}
-
-/// Where a chunk stands: in which body, from which byte of its file, how many bytes.
-type Place = (EpochId, u64, u64);
-
-/// Collects the chunks that recent bodies of the session hold, by hash.
-fn known_chunks(
-    backend: &dyn Backend,
-    compaction: &Compaction<'_>,
-) -> Result<HashMap<String, Place>> {
-    let mut used: HashMap<EpochId, SystemTime> = HashMap::new();
-    let mut bodies = Vec::new();
-    for entry in backend
-        .list(&Folder::EpochsOf(compaction.epoch.session().clone()))?
-        .records
-    {
-        match entry.key.record() {
-            Some(Record::Body(id)) => bodies.push((entry.modified, id)),
-            Some(Record::Replayed { epoch, day }) => {
-                let time = SystemTime::UNIX_EPOCH + Duration::from_secs(u64::from(day) * DAY);
-                let last = used.entry(epoch).or_insert(time);
-                *last = time.max(*last);
-            }
-            _ => {}
-        }
-    }
-    for (time, id) in &mut bodies {
-        *time = used
-            .get(&id.plain())
-            .copied()
-            .map_or(*time, |replayed| replayed.max(*time));
-    }
-    // A time in the future counts as now.
-    bodies.retain(|(time, _)| {
-        compaction
-            .now
-            .duration_since(*time)
-            .map_or(true, |idle| idle <= LEND_BODY)
-    });
-    bodies.sort_by(|one, other| other.cmp(one));
-
-    let mut known = HashMap::new();
-    for (_, id) in bodies.into_iter().take(LENDERS) {
-        // A body that cannot be read lends nothing; it is no reason not to archive.
-        let Ok(Some(lender)) = ArchivedDocument::open(backend, &id) else {
-            continue;
-        };
-        for (hash, place) in lender.places() {
-            known.entry(hash).or_insert(place);
-        }
-    }
-    Ok(known)
-}
-
-impl ArchivedDocument<'_> {
-    /// Gives for each chunk its hash, and where it really stands.
-    fn places(&self) -> impl Iterator<Item = (String, Place)> {
-        let manifest = self.manifest();
-        manifest
-            .chunks
-            .iter()
-            .filter_map(|Chunk(lender, offset, length, hash)| {
-                let (holder, offset) = match lender.checked_sub(1) {
-                    Some(lender) => (manifest.lenders.get(lender)?, *offset),
-                    None => (self.id(), self.chunks_at() + offset),
-                };
-                Some((hash.clone(), (holder.clone(), offset, *length)))
-            })
-    }
-}
-
-/// Where the chunks of a document stand, and what of it must be written.
-struct Placed<'a> {
-    chunks: Vec<Chunk>,
-    lenders: Vec<EpochId>,
-    own: Vec<&'a [u8]>,
-}
-
-/// Decides for each chunk of a document whether it is borrowed.
-fn place_chunks<'a>(
-    backend: &dyn Backend,
-    document: &'a [u8],
-    known: &HashMap<String, Place>,
-) -> Placed<'a> {
-    let cut: Vec<(&[u8], String)> = chunk::chunks(document)
-        .map(|bytes| (bytes, blake3::hash(bytes).to_hex().to_string()))
-        .collect();
-    let mut borrowed: Vec<bool> = Vec::with_capacity(cut.len());
-    for some in cut.chunks(COMPARED_AT_ONCE) {
-        borrowed.extend(compare_chunks(backend, some, known));
-    }
-
-    let mut chunks = Vec::with_capacity(cut.len());
-    let mut lenders: Vec<EpochId> = Vec::new();
-    let mut own: Vec<&[u8]> = Vec::new();
-    let mut own_places: HashMap<&str, u64> = HashMap::new();
-    let mut own_size: u64 = 0;
-    for ((bytes, hash), borrowed) in cut.iter().zip(borrowed) {
-        let length = bytes.len() as u64;
-        if let Some((holder, offset, _)) = known.get(hash).filter(|_| borrowed) {
-            let lender = lenders
-                .iter()
-                .position(|lender| lender == holder)
-                .unwrap_or_else(|| {
-                    lenders.push(holder.clone());
-                    lenders.len() - 1
-                });
-            chunks.push(Chunk(lender + 1, *offset, length, hash.clone()));
-            continue;
-        }
-        let offset = *own_places.entry(hash).or_insert_with(|| {
-            own.push(bytes);
-            own_size += length;
-            own_size - length
-        });
-        chunks.push(Chunk(0, offset, length, hash.clone()));
-    }
-    Placed {
-        chunks,
-        lenders,
-        own,
-    }
-}
-
-/// Reads known chunks back and tells which are still what they were.
-fn compare_chunks(
-    backend: &dyn Backend,
-    cut: &[(&[u8], String)],
-    known: &HashMap<String, Place>,
-) -> Vec<bool> {
-    let mut intact = vec![false; cut.len()];
-    let mut by_holder: HashMap<&EpochId, Vec<(usize, Range<u64>)>> = HashMap::new();
-    for (number, (bytes, hash)) in cut.iter().enumerate() {
-        if let Some((holder, offset, length)) = known
-            .get(hash)
-            .filter(|place| place.2 == bytes.len() as u64)
-        {
-            by_holder
-                .entry(holder)
-                .or_default()
-                .push((number, *offset..offset + length));
-        }
-    }
-    for (holder, wanted) in by_holder {
-        let ranges: Vec<Range<u64>> = wanted.iter().map(|(_, range)| range.clone()).collect();
-        // A lender that is gone or cannot be read lends nothing.
-        let Ok(Some(contents)) = backend.get_ranges(&Record::Body(holder.clone()).key(), &ranges)
-        else {
-            continue;
-        };
-        for ((number, _), content) in wanted.iter().zip(contents) {
-            if let (Some(intact), Some((bytes, _))) = (intact.get_mut(*number), cut.get(*number)) {
-                *intact = content == *bytes;
-            }
-        }
-    }
-    intact
 }
 
 #[cfg(test)]

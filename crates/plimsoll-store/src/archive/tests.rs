@@ -9,7 +9,7 @@ use std::fs;
 use std::path::Path;
 use std::thread;
 
-use plimsoll::id::{RecallId, SessionId};
+use plimsoll::id::{Folder, RecallId, SessionId};
 use proptest::prelude::*;
 
 use super::*;

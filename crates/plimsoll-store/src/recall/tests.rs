@@ -83,7 +83,7 @@ fn lines_count_from_one_and_include_both_ends() {
         recalled.lines(5..=6),
         Err(StoreError::PastEnd {
             size: 4,
-            unit: "lines",
+            unit: "line",
             ..
         })
     ));
