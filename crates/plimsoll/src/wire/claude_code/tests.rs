@@ -8,7 +8,9 @@ use std::ops::Range;
 
 use insta::assert_snapshot;
 
-use super::super::{Document, Format, OddityKind, ParseOptions, Rewrite, parse, splice, stamp};
+use super::super::{
+    Document, Format, OddityKind, ParseOptions, Rewrite, Text, parse, splice, stamp,
+};
 use crate::transcript::{Author, BlockKind, Message, Role};
 use crate::units::Tokens;
 
@@ -34,12 +36,12 @@ fn sketch(text: &str) -> String {
             .map(|block| match &block.kind {
                 BlockKind::Text(text) => text.decode().into_owned(),
                 BlockKind::ToolCall(call) => {
-                    format!("call {}", call.id.map(|id| id.decode()).unwrap_or_default())
+                    format!("call {}", call.id.map(Text::decode).unwrap_or_default())
                 }
                 BlockKind::ToolResult(result) => {
                     format!(
                         "result {}",
-                        result.call_id.map(|id| id.decode()).unwrap_or_default()
+                        result.call_id.map(Text::decode).unwrap_or_default()
                     )
                 }
                 other => other.name().to_owned(),
