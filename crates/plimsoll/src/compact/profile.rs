@@ -31,8 +31,18 @@ impl Default for Profile {
 }
 
 impl Profile {
-    const fn built_in(name: &'static str, heading: &'static str, item: &'static str, items: &'static str) -> Self {
-        Self { name: Cow::Borrowed(name), items_heading: Cow::Borrowed(heading), item: Cow::Borrowed(item), items: Cow::Borrowed(items) }
+    const fn built_in(
+        name: &'static str,
+        heading: &'static str,
+        item: &'static str,
+        items: &'static str,
+    ) -> Self {
+        Self {
+            name: Cow::Borrowed(name),
+            items_heading: Cow::Borrowed(heading),
+            item: Cow::Borrowed(item),
+            items: Cow::Borrowed(items),
+        }
     }
 
     /// A built-in profile: `coding`, `workspace`, `research` or `chat`.
@@ -40,7 +50,12 @@ impl Profile {
         Some(match name {
             "coding" => Self::default(),
             "workspace" => Self::built_in("workspace", "Items and code", "item", "items"),
-            "research" => Self::built_in("research", "Sources, claims and figures", "source", "sources"),
+            "research" => Self::built_in(
+                "research",
+                "Sources, claims and figures",
+                "source",
+                "sources",
+            ),
             "chat" => Self::built_in("chat", "Things talked about", "thing", "things"),
             _ => return None,
         })

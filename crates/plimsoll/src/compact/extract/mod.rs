@@ -122,17 +122,28 @@ impl Carried {
 /// assert!(extract.summary.contains("`cargo test`: exit 101"));
 /// assert_eq!(Ledger::parse(&extract.summary), extract.ledger);
 /// ```
-pub fn extract(transcript: &Transcript<'_>, removed: Range<usize>, request: &Request<'_>) -> Extract {
+pub fn extract(
+    transcript: &Transcript<'_>,
+    removed: Range<usize>,
+    request: &Request<'_>,
+) -> Extract {
     let (mut ledger, trail) = gather(transcript, removed.clone());
     if !request.recall.is_empty() {
         let messages = removed.len();
         ledger.artifacts.push(Artifact {
             id: one_line(request.recall, 300),
-            what: format!("{messages} messages, up to message {} of the user", ledger.turns),
+            what: format!(
+                "{messages} messages, up to message {} of the user",
+                ledger.turns
+            ),
         });
     }
     let tail = transcript.messages.get(removed.end..).unwrap_or(&[]);
-    let tail = if tail.first().is_some_and(|message| message.author == Author::User) && !request.splits_turn {
+    let tail = if tail
+        .first()
+        .is_some_and(|message| message.author == Author::User)
+        && !request.splits_turn
+    {
         narrative::Tail::NextRequest
     } else if tail.iter().any(|message| message.author == Author::User) {
         narrative::Tail::RestThenNextRequest
@@ -143,5 +154,9 @@ pub fn extract(transcript: &Transcript<'_>, removed: Range<usize>, request: &Req
     };
     let pieces = narrative::pieces(&ledger, &trail, tail, request);
     let (summary, ledger) = compose::compose(&ledger, &pieces, request);
-    Extract { carried: Carried::of(&ledger), summary, ledger }
+    Extract {
+        carried: Carried::of(&ledger),
+        summary,
+        ledger,
+    }
 }

@@ -36,7 +36,12 @@ pub(super) struct Piece {
 }
 
 /// All pieces, in no order.
-pub(super) fn pieces(ledger: &Ledger, trail: &Trail, tail: Tail, request: &Request<'_>) -> Vec<Piece> {
+pub(super) fn pieces(
+    ledger: &Ledger,
+    trail: &Trail,
+    tail: Tail,
+    request: &Request<'_>,
+) -> Vec<Piece> {
     let mut pieces = Vec::new();
     concepts(ledger, &mut pieces);
     snippets(trail, &mut pieces);
@@ -55,25 +60,61 @@ fn concepts(ledger: &Ledger, pieces: &mut Vec<Piece>) {
     }
     let mut tools: BTreeMap<String, u32> = BTreeMap::new();
     for command in &ledger.commands {
-        for part in command.line.split(['|', ';']).flat_map(|part| part.split("&&")).take(4) {
+        for part in command
+            .line
+            .split(['|', ';'])
+            .flat_map(|part| part.split("&&"))
+            .take(4)
+        {
             if let Some(tool) = program(part) {
                 *tools.entry(tool).or_default() += command.runs;
             }
         }
     }
-    let frameworks: BTreeMap<&str, usize> = ledger.items.iter().filter_map(|item| framework(&item.path)).map(|name| (name, 1)).collect();
+    let frameworks: BTreeMap<&str, usize> = ledger
+        .items
+        .iter()
+        .filter_map(|item| framework(&item.path))
+        .map(|name| (name, 1))
+        .collect();
     let mut lines = Vec::new();
     for (what, names) in [
-        ("Languages", ranked(languages.into_iter().map(|(name, times)| (name.to_owned(), times)))),
-        ("Built with", ranked(frameworks.into_iter().map(|(name, times)| (name.to_owned(), times)))),
-        ("Tools", ranked(tools.into_iter().map(|(name, times)| (name, times as usize)))),
+        (
+            "Languages",
+            ranked(
+                languages
+                    .into_iter()
+                    .map(|(name, times)| (name.to_owned(), times)),
+            ),
+        ),
+        (
+            "Built with",
+            ranked(
+                frameworks
+                    .into_iter()
+                    .map(|(name, times)| (name.to_owned(), times)),
+            ),
+        ),
+        (
+            "Tools",
+            ranked(
+                tools
+                    .into_iter()
+                    .map(|(name, times)| (name, times as usize)),
+            ),
+        ),
     ] {
         if !names.is_empty() {
             lines.push(format!("{what}: {}.", names.join(", ")));
         }
     }
     if !lines.is_empty() {
-        pieces.push(Piece { section: 2, order: 0, rank: 6, forms: vec![lines.join("\n")] });
+        pieces.push(Piece {
+            section: 2,
+            order: 0,
+            rank: 6,
+            forms: vec![lines.join("\n")],
+        });
     }
 }
 
@@ -86,12 +127,20 @@ fn ranked(counted: impl Iterator<Item = (String, usize)>) -> Vec<String> {
 /// The program a part of a command line runs, if it tells something about the work.
 fn program(part: &str) -> Option<String> {
     const DULL: [&str; 24] = [
-        "cd", "ls", "cat", "echo", "head", "tail", "grep", "rg", "sed", "find", "wc", "pwd", "mkdir", "rm", "cp", "mv", "sort", "true", "sleep",
-        "export", "source", "nl", "printf", "xargs",
+        "cd", "ls", "cat", "echo", "head", "tail", "grep", "rg", "sed", "find", "wc", "pwd",
+        "mkdir", "rm", "cp", "mv", "sort", "true", "sleep", "export", "source", "nl", "printf",
+        "xargs",
     ];
-    let mut words = part.split_whitespace().skip_while(|word| word.contains('=') || *word == "sudo");
+    let mut words = part
+        .split_whitespace()
+        .skip_while(|word| word.contains('=') || *word == "sudo");
     let name = words.next()?.rsplit('/').next()?;
-    let plain = name.len() >= 2 && name.len() <= 24 && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.')) && name.starts_with(|c: char| c.is_ascii_lowercase());
+    let plain = name.len() >= 2
+        && name.len() <= 24
+        && name
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
+        && name.starts_with(|c: char| c.is_ascii_lowercase());
     (plain && !DULL.contains(&name)).then(|| name.to_owned())
 }
 
@@ -155,17 +204,34 @@ fn framework(path: &str) -> Option<&'static str> {
 fn snippets(trail: &Trail, pieces: &mut Vec<Piece>) {
     for ((path, written), nth) in trail.snippets.iter().rev().zip(0_u8..) {
         let form = |lines: usize, characters: usize| {
-            let mut shown: String = written.lines().take(lines).map(|line| line.chars().take(200).collect::<String>() + "\n").collect();
+            let mut shown: String = written
+                .lines()
+                .take(lines)
+                .map(|line| line.chars().take(200).collect::<String>() + "\n")
+                .collect();
             if shown.chars().count() > characters {
                 shown = shown.chars().take(characters).collect();
             }
             let total = written.lines().count();
-            let more = if total > lines { format!(" (first {lines} of {total} lines)") } else { String::new() };
-            format!("Written to {}{more}:\n{}", span(path), fenced(&defuse(shown.trim_end().to_owned())))
+            let more = if total > lines {
+                format!(" (first {lines} of {total} lines)")
+            } else {
+                String::new()
+            };
+            format!(
+                "Written to {}{more}:\n{}",
+                span(path),
+                fenced(&defuse(shown.trim_end().to_owned()))
+            )
         };
         if !written.trim().is_empty() {
             let forms = vec![form(SNIPPET_LINES, 1_600), form(10, 600)];
-            pieces.push(Piece { section: 3, order: u8::MAX - nth, rank: 24 + 3 * nth, forms });
+            pieces.push(Piece {
+                section: 3,
+                order: u8::MAX - nth,
+                rank: 24 + 3 * nth,
+                forms,
+            });
         }
     }
 }
@@ -174,21 +240,41 @@ fn snippets(trail: &Trail, pieces: &mut Vec<Piece>) {
 fn current(trail: &Trail, tail: Tail, pieces: &mut Vec<Piece>) {
     let cut = match tail {
         Tail::None => "The conversation ends here.".to_owned(),
-        Tail::NextRequest => format!("The work on message {} was over when the summary was made; the user's next message follows.", trail.turn),
+        Tail::NextRequest => format!(
+            "The work on message {} was over when the summary was made; the user's next message follows.",
+            trail.turn
+        ),
         Tail::Rest | Tail::RestThenNextRequest => {
-            format!("The cut falls inside the work on message {}; what was done on it since follows verbatim.", trail.turn)
+            format!(
+                "The cut falls inside the work on message {}; what was done on it since follows verbatim.",
+                trail.turn
+            )
         }
     };
-    pieces.push(Piece { section: 8, order: 0, rank: 4, forms: vec![cut] });
+    pieces.push(Piece {
+        section: 8,
+        order: 0,
+        rank: 4,
+        forms: vec![cut],
+    });
     let steps: Vec<String> = trail.steps.iter().map(step).collect();
     if !steps.is_empty() {
         let list = |last: usize| {
             let start = steps.len().saturating_sub(last);
             let shown = steps.get(start..).unwrap_or(&[]);
-            let first = if shown.len() == 1 { "The last call:".to_owned() } else { format!("The last {} calls:", shown.len()) };
+            let first = if shown.len() == 1 {
+                "The last call:".to_owned()
+            } else {
+                format!("The last {} calls:", shown.len())
+            };
             format!("{first}\n{}", shown.join("\n"))
         };
-        pieces.push(Piece { section: 8, order: 1, rank: 5, forms: vec![list(10), list(6), list(3), list(1)] });
+        pieces.push(Piece {
+            section: 8,
+            order: 1,
+            rank: 5,
+            forms: vec![list(10), list(6), list(3), list(1)],
+        });
     }
     if let Some(text) = &trail.last_text {
         let form = |limit: usize| {
@@ -197,60 +283,128 @@ fn current(trail: &Trail, tail: Tail, pieces: &mut Vec<Piece>) {
                 text.trim().to_owned()
             } else {
                 let head: String = text.trim_start().chars().take(limit * 2 / 3).collect();
-                let tail: String = text.trim_end().chars().skip(length.saturating_sub(limit / 3)).collect();
+                let tail: String = text
+                    .trim_end()
+                    .chars()
+                    .skip(length.saturating_sub(limit / 3))
+                    .collect();
                 format!("{head}\n[…]\n{tail}")
             };
             format!("The assistant's last words:\n{}", fenced(&defuse(shown)))
         };
-        pieces.push(Piece { section: 8, order: 2, rank: 7, forms: vec![form(2_400), form(900), form(300)] });
+        pieces.push(Piece {
+            section: 8,
+            order: 2,
+            rank: 7,
+            forms: vec![form(2_400), form(900), form(300)],
+        });
     }
 }
 
 fn step(step: &Step) -> String {
-    let about = if step.about.is_empty() { String::new() } else { format!(" {}", span(&one_line(&step.about, 160))) };
+    let about = if step.about.is_empty() {
+        String::new()
+    } else {
+        format!(" {}", span(&one_line(&step.about, 160)))
+    };
     let outcome = match step.outcome {
         Outcome::Ok => "ok".to_owned(),
         Outcome::Failed => "failed".to_owned(),
         Outcome::Exit(status) => format!("exit {status}"),
         Outcome::Unanswered => "no answer yet".to_owned(),
     };
-    let line = step.line.as_deref().map_or(String::new(), |line| format!(": {}", span(line)));
+    let line = step
+        .line
+        .as_deref()
+        .map_or(String::new(), |line| format!(": {}", span(line)));
     format!("- {}{about} → {outcome}{line}", one_line(&step.tool, 60))
 }
 
 /// Section 9: how to go on, quoting the request that it follows from.
-fn next(ledger: &Ledger, trail: &Trail, tail: Tail, request: &Request<'_>, pieces: &mut Vec<Piece>) {
+fn next(
+    ledger: &Ledger,
+    trail: &Trail,
+    tail: Tail,
+    request: &Request<'_>,
+    pieces: &mut Vec<Piece>,
+) {
     let mut lines = Vec::new();
     let quoted = |limit: usize| {
-        let current = ledger.words.iter().rev().find(|words| words.turn == trail.turn && !words.part).or_else(|| ledger.words.last());
+        let current = ledger
+            .words
+            .iter()
+            .rev()
+            .find(|words| words.turn == trail.turn && !words.part)
+            .or_else(|| ledger.words.last());
         current.map(|words| (words.turn, one_line(&words.text, limit)))
     };
     let open = ledger.todos.iter().filter(|todo| todo.is_open()).count();
-    let failing: Vec<&str> = ledger.errors.iter().filter(|failure| failure.fix.is_none() && failure.turn == trail.turn).map(|failure| failure.source.as_str()).collect();
+    let failing: Vec<&str> = ledger
+        .errors
+        .iter()
+        .filter(|failure| failure.fix.is_none() && failure.turn == trail.turn)
+        .map(|failure| failure.source.as_str())
+        .collect();
     let forms = match (tail, quoted(240)) {
         (_, None) => {
             lines.push("No request of the user is known from this part.".to_owned());
             Vec::new()
         }
         (Tail::NextRequest, Some(_)) => {
-            lines.push("The user's next message, after this summary, says what to do next.".to_owned());
+            lines.push(
+                "The user's next message, after this summary, says what to do next.".to_owned(),
+            );
             Vec::new()
         }
         (Tail::RestThenNextRequest, Some(_)) => {
-            lines.push("Newer messages of the user follow after the summary; they say what to do next.".to_owned());
+            lines.push(
+                "Newer messages of the user follow after the summary; they say what to do next."
+                    .to_owned(),
+            );
             Vec::new()
         }
-        (Tail::None | Tail::Rest, Some(_)) => [240, 80].into_iter().filter_map(|limit| quoted(limit).map(|(turn, text)| format!("The latest request, message {turn}, says: “{text}” Go on with it."))).collect(),
+        (Tail::None | Tail::Rest, Some(_)) => [240, 80]
+            .into_iter()
+            .filter_map(|limit| {
+                quoted(limit).map(|(turn, text)| {
+                    format!("The latest request, message {turn}, says: “{text}” Go on with it.")
+                })
+            })
+            .collect(),
     };
     if open > 0 {
-        lines.push(format!("{open} {} of the list in section 7 {} open.", if open == 1 { "entry" } else { "entries" }, if open == 1 { "is" } else { "are" }));
+        lines.push(format!(
+            "{open} {} of the list in section 7 {} open.",
+            if open == 1 { "entry" } else { "entries" },
+            if open == 1 { "is" } else { "are" }
+        ));
     }
     if let Some(last) = failing.last() {
         lines.push(format!("What still failed: {}.", span(last)));
     }
     if !request.recall.is_empty() {
-        lines.push(format!("Details that are missing here: recall {}.", span(&one_line(request.recall, 300))));
+        lines.push(format!(
+            "Details that are missing here: recall {}.",
+            span(&one_line(request.recall, 300))
+        ));
     }
-    let forms: Vec<String> = if forms.is_empty() { vec![lines.join("\n")] } else { forms.into_iter().map(|form| std::iter::once(form).chain(lines.iter().cloned()).collect::<Vec<_>>().join("\n")).collect() };
-    pieces.push(Piece { section: 9, order: 0, rank: 4, forms });
+    let forms: Vec<String> = if forms.is_empty() {
+        vec![lines.join("\n")]
+    } else {
+        forms
+            .into_iter()
+            .map(|form| {
+                std::iter::once(form)
+                    .chain(lines.iter().cloned())
+                    .collect::<Vec<_>>()
+                    .join("\n")
+            })
+            .collect()
+    };
+    pieces.push(Piece {
+        section: 9,
+        order: 0,
+        rank: 4,
+        forms,
+    });
 }

@@ -41,13 +41,24 @@ pub(super) struct Failures {
 
 impl Failures {
     pub(super) fn of(list: Vec<Failure>) -> Self {
-        let changed = list.iter().enumerate().filter(|(_, failure)| failure.fix.is_none()).map(|(place, _)| (place, Vec::new())).collect();
+        let changed = list
+            .iter()
+            .enumerate()
+            .filter(|(_, failure)| failure.fix.is_none())
+            .map(|(place, _)| (place, Vec::new()))
+            .collect();
         Self { list, changed }
     }
 
     pub(super) fn failed(&mut self, signature: &str, source: &str, turn: u32) {
         let alike = kind(signature);
-        let known = self.list.iter_mut().enumerate().rev().take(64).find(|(_, known)| known.source == source && kind(&known.signature) == alike);
+        let known = self
+            .list
+            .iter_mut()
+            .enumerate()
+            .rev()
+            .take(64)
+            .find(|(_, known)| known.source == source && kind(&known.signature) == alike);
         let place = if let Some((place, known)) = known {
             known.times = known.times.saturating_add(1);
             known.turn = turn;
@@ -55,7 +66,13 @@ impl Failures {
             signature.clone_into(&mut known.signature);
             place
         } else {
-            self.list.push(Failure { signature: signature.to_owned(), source: source.to_owned(), times: 1, turn, fix: None });
+            self.list.push(Failure {
+                signature: signature.to_owned(),
+                source: source.to_owned(),
+                times: 1,
+                turn,
+                fix: None,
+            });
             self.list.len() - 1
         };
         self.changed.retain(|(open, _)| *open != place);
@@ -78,10 +95,16 @@ impl Failures {
         let mut fixed = false;
         let list = &mut self.list;
         self.changed.retain_mut(|(place, paths)| {
-            let Some(failure) = list.get_mut(*place).filter(|failure| failure.source == source) else {
+            let Some(failure) = list
+                .get_mut(*place)
+                .filter(|failure| failure.source == source)
+            else {
                 return true;
             };
-            failure.fix = Some(Fix { turn, after: std::mem::take(paths) });
+            failure.fix = Some(Fix {
+                turn,
+                after: std::mem::take(paths),
+            });
             fixed = true;
             false
         });
@@ -91,7 +114,11 @@ impl Failures {
     pub(super) fn merge(&mut self, newer: Vec<Failure>) {
         for failure in newer {
             let alike = kind(&failure.signature);
-            match self.list.iter_mut().find(|known| known.source == failure.source && kind(&known.signature) == alike) {
+            match self
+                .list
+                .iter_mut()
+                .find(|known| known.source == failure.source && kind(&known.signature) == alike)
+            {
                 Some(known) => {
                     let times = known.times.saturating_add(failure.times);
                     *known = Failure { times, ..failure };
@@ -126,7 +153,13 @@ mod tests {
         assert!(!failures.succeeded("cargo test", 3));
         assert_eq!(failures.list.len(), 2);
         assert_eq!(failures.list[0].times, 2);
-        assert_eq!(failures.list[0].fix, Some(Fix { turn: 3, after: vec!["d.rs".into(), "e.rs".into(), "c.rs".into()] }));
+        assert_eq!(
+            failures.list[0].fix,
+            Some(Fix {
+                turn: 3,
+                after: vec!["d.rs".into(), "e.rs".into(), "c.rs".into()]
+            })
+        );
         assert_eq!(failures.list[1].fix, None);
     }
 }

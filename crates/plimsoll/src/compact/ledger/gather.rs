@@ -13,7 +13,9 @@ use super::sentence::passages;
 use super::todos::{Status, Todo, checklist};
 use super::{Ledger, Note, PendingCall, Words, value};
 use crate::compact::continuation::parse_continuation;
-use crate::transcript::{Author, BlockKind, Message, ToolCall, ToolResult, Transcript, is_summary, typed_words};
+use crate::transcript::{
+    Author, BlockKind, Message, ToolCall, ToolResult, Transcript, is_summary, typed_words,
+};
 use crate::wire::Text;
 
 /// How long a report or decision may be, in characters.
@@ -122,7 +124,9 @@ impl Gather {
             match &block.kind {
                 BlockKind::ToolCall(call) => self.call(call),
                 BlockKind::ToolResult(result) => self.result(result),
-                BlockKind::Compaction(Some(text)) => self.ledger.earlier = Some(text.decode().into_owned()),
+                BlockKind::Compaction(Some(text)) => {
+                    self.ledger.earlier = Some(text.decode().into_owned())
+                }
                 _ => {}
             }
         }
@@ -146,7 +150,12 @@ impl Gather {
         self.end_turn();
         self.ledger.turns = self.ledger.turns.saturating_add(1);
         if !words.is_empty() {
-            self.ledger.words.push(Words { turn: self.ledger.turns, part: false, text: words, changed_by: None });
+            self.ledger.words.push(Words {
+                turn: self.ledger.turns,
+                part: false,
+                text: words,
+                changed_by: None,
+            });
         }
     }
 
@@ -163,7 +172,11 @@ impl Gather {
             carried.earlier = Some(narrative.to_owned());
         }
         for words in &carried.words {
-            self.terms.extend(value::words(&words.text).filter(|word| value::is_traceable(word)).map(str::to_owned));
+            self.terms.extend(
+                value::words(&words.text)
+                    .filter(|word| value::is_traceable(word))
+                    .map(str::to_owned),
+            );
         }
         self.known.extend(carried.names.iter().cloned());
         self.items.merge(std::mem::take(&mut carried.items));
@@ -186,7 +199,11 @@ impl Gather {
                 let told = opening(&text, NOTE);
                 self.note(told, true);
             } else {
-                for passage in passages(&text).into_iter().filter(|passage| decides(passage)).take(2) {
+                for passage in passages(&text)
+                    .into_iter()
+                    .filter(|passage| decides(passage))
+                    .take(2)
+                {
                     self.note(one_line(passage, NOTE), true);
                 }
             }
@@ -196,9 +213,19 @@ impl Gather {
     }
 
     fn note(&mut self, text: String, decided: bool) {
-        let known = self.ledger.notes.iter().rev().take(8).any(|note| note.text == text);
+        let known = self
+            .ledger
+            .notes
+            .iter()
+            .rev()
+            .take(8)
+            .any(|note| note.text == text);
         if !text.is_empty() && !known {
-            self.ledger.notes.push(Note { turn: self.ledger.turns, text, decided });
+            self.ledger.notes.push(Note {
+                turn: self.ledger.turns,
+                text,
+                decided,
+            });
         }
     }
 
@@ -220,7 +247,12 @@ impl Gather {
         if let Some(id) = &id {
             self.by_id.insert(id.clone(), self.open.len());
         }
-        self.open.push(OpenCall { id, tool: one_line(&name, 60), reading, turn: self.ledger.turns });
+        self.open.push(OpenCall {
+            id,
+            tool: one_line(&name, 60),
+            reading,
+            turn: self.ledger.turns,
+        });
     }
 
     /// Notes identifiers of the user's that a call names too.
@@ -269,29 +301,76 @@ impl Gather {
     /// What the user answers to a tool's question, or says when refusing a call, travels in a result.
     fn answer_of_the_user(&mut self, call: &OpenCall, result: &ToolResult<'_>) {
         const REFUSAL: &str = "The user doesn't want to proceed with this tool use.";
-        let asks = matches!(call.tool.as_str(), "AskUserQuestion" | "ExitPlanMode" | "request_user_input" | "ask_followup_question" | "ask_user");
-        let Some(text) = result.texts().next().map(|text: Text<'_>| text.decode_start(2_000)) else {
+        let asks = matches!(
+            call.tool.as_str(),
+            "AskUserQuestion"
+                | "ExitPlanMode"
+                | "request_user_input"
+                | "ask_followup_question"
+                | "ask_user"
+        );
+        let Some(text) = result
+            .texts()
+            .next()
+            .map(|text: Text<'_>| text.decode_start(2_000))
+        else {
             return;
         };
         let refusal = result.is_error == Some(true) && text.starts_with(REFUSAL);
         if refusal {
-            let said = text.split_once("the user said:").map_or("", |(_, said)| said.trim());
+            let said = text
+                .split_once("the user said:")
+                .map_or("", |(_, said)| said.trim());
             if !said.is_empty() {
-                self.note(one_line(&format!("The user refused {} and said: {said}", call.tool), NOTE), true);
+                self.note(
+                    one_line(
+                        &format!("The user refused {} and said: {said}", call.tool),
+                        NOTE,
+                    ),
+                    true,
+                );
             }
         } else if asks {
-            self.note(one_line(&format!("Answer to {}: {text}", call.tool), NOTE), true);
+            self.note(
+                one_line(&format!("Answer to {}: {text}", call.tool), NOTE),
+                true,
+            );
         }
     }
 
     fn record(&mut self, call: OpenCall, told: Told, result: &ToolResult<'_>) {
-        let OpenCall { tool, reading, turn, .. } = call;
+        let OpenCall {
+            tool,
+            reading,
+            turn,
+            ..
+        } = call;
         let command = reading.command.as_deref().map(commands::shown);
         let failed = told.outcome.is_failure();
-        let first = reading.touches.first().map(|(path, touch)| (one_line(path, 240), *touch));
-        let about = command.clone().or_else(|| first.as_ref().map(|(path, _)| path.clone())).or_else(|| reading.about.as_deref().map(|about| one_line(about, commands::COMMAND))).unwrap_or_default();
-        let source = if command.is_some() || about.is_empty() { about.clone() } else { one_line(&format!("{tool} {about}"), 240) };
-        let source = if source.is_empty() { tool.clone() } else { source };
+        let first = reading
+            .touches
+            .first()
+            .map(|(path, touch)| (one_line(path, 240), *touch));
+        let about = command
+            .clone()
+            .or_else(|| first.as_ref().map(|(path, _)| path.clone()))
+            .or_else(|| {
+                reading
+                    .about
+                    .as_deref()
+                    .map(|about| one_line(about, commands::COMMAND))
+            })
+            .unwrap_or_default();
+        let source = if command.is_some() || about.is_empty() {
+            about.clone()
+        } else {
+            one_line(&format!("{tool} {about}"), 240)
+        };
+        let source = if source.is_empty() {
+            tool.clone()
+        } else {
+            source
+        };
         for (path, touch) in &reading.touches {
             let path = one_line(path, 240);
             if path.is_empty() {
@@ -319,7 +398,9 @@ impl Gather {
         }
         if !failed {
             self.todos(&reading, result);
-            if let (Some(written), Some((path, Touch::Created | Touch::Edited))) = (reading.written, &first) {
+            if let (Some(written), Some((path, Touch::Created | Touch::Edited))) =
+                (reading.written, &first)
+            {
                 self.trail.snippets.push_back((path.clone(), written));
                 if self.trail.snippets.len() > SNIPPETS {
                     self.trail.snippets.pop_front();
@@ -327,7 +408,12 @@ impl Gather {
             }
         }
         let line = told.error.filter(|_| failed).or(told.sum);
-        self.step(Step { tool, about, outcome: told.outcome, line });
+        self.step(Step {
+            tool,
+            about,
+            outcome: told.outcome,
+            line,
+        });
     }
 
     fn step(&mut self, step: Step) {
@@ -345,14 +431,31 @@ impl Gather {
             Some(TodoChange::Add(what)) => {
                 self.added += 1;
                 // The tool numbers its entries and says which number this one has.
-                let told = result.texts().next().map(|text| text.decode_start(200).into_owned()).unwrap_or_default();
-                let number: String = told.split_once('#').map_or(String::new(), |(_, rest)| rest.chars().take_while(char::is_ascii_digit).collect());
-                let number = if number.is_empty() { self.added.to_string() } else { number };
-                self.ledger.todos.push(Todo::new(&format!("#{number} {what}"), Status::Open));
+                let told = result
+                    .texts()
+                    .next()
+                    .map(|text| text.decode_start(200).into_owned())
+                    .unwrap_or_default();
+                let number: String = told.split_once('#').map_or(String::new(), |(_, rest)| {
+                    rest.chars().take_while(char::is_ascii_digit).collect()
+                });
+                let number = if number.is_empty() {
+                    self.added.to_string()
+                } else {
+                    number
+                };
+                self.ledger
+                    .todos
+                    .push(Todo::new(&format!("#{number} {what}"), Status::Open));
             }
             Some(TodoChange::Set(number, status)) => {
                 let prefix = format!("#{} ", number.trim_start_matches('#'));
-                for todo in self.ledger.todos.iter_mut().filter(|todo| todo.what.starts_with(&prefix)) {
+                for todo in self
+                    .ledger
+                    .todos
+                    .iter_mut()
+                    .filter(|todo| todo.what.starts_with(&prefix))
+                {
                     todo.status = *status;
                 }
             }
@@ -362,16 +465,41 @@ impl Gather {
 
     fn finish(mut self, answered_later: &HashSet<String>) -> (Ledger, Trail) {
         for call in std::mem::take(&mut self.open) {
-            if call.id.as_ref().is_some_and(|id| answered_later.contains(id)) {
+            if call
+                .id
+                .as_ref()
+                .is_some_and(|id| answered_later.contains(id))
+            {
                 continue;
             }
-            let about = call.reading.command.as_deref().map(commands::shown).or_else(|| call.reading.touches.into_iter().next().map(|(path, _)| path)).or(call.reading.about);
+            let about = call
+                .reading
+                .command
+                .as_deref()
+                .map(commands::shown)
+                .or_else(|| {
+                    call.reading
+                        .touches
+                        .into_iter()
+                        .next()
+                        .map(|(path, _)| path)
+                })
+                .or(call.reading.about);
             let about = one_line(&about.unwrap_or_default(), 200);
             if about.is_empty() {
                 continue;
             }
-            self.step(Step { tool: call.tool.clone(), about: about.clone(), outcome: Outcome::Unanswered, line: None });
-            self.ledger.pending.push(PendingCall { tool: call.tool, about, turn: call.turn });
+            self.step(Step {
+                tool: call.tool.clone(),
+                about: about.clone(),
+                outcome: Outcome::Unanswered,
+                line: None,
+            });
+            self.ledger.pending.push(PendingCall {
+                tool: call.tool,
+                about,
+                turn: call.turn,
+            });
         }
         // The report of the turn that the cut ends or splits.
         self.end_turn();
@@ -400,9 +528,32 @@ fn append(words: &mut String, more: &str) {
 /// Whether a sentence of the model says what it decided or found to be the cause.
 fn decides(passage: &str) -> bool {
     const CUES: [&str; 26] = [
-        "root cause", "decided", "i'll go with", "chose ", "the problem was", "the issue was", "the problem is that", "the issue is that",
-        "turns out", "the fix is", "instead of", "because ", "ursache", "entschieden", "le problème", "la cause", "decidí", "el problema era",
-        "причина", "решил", "原因", "根本", "決め", "결정", "원인", "the bug",
+        "root cause",
+        "decided",
+        "i'll go with",
+        "chose ",
+        "the problem was",
+        "the issue was",
+        "the problem is that",
+        "the issue is that",
+        "turns out",
+        "the fix is",
+        "instead of",
+        "because ",
+        "ursache",
+        "entschieden",
+        "le problème",
+        "la cause",
+        "decidí",
+        "el problema era",
+        "причина",
+        "решил",
+        "原因",
+        "根本",
+        "決め",
+        "결정",
+        "원인",
+        "the bug",
     ];
     if passage.len() > 600 || super::sentence::is_fenced(passage) {
         return false;

@@ -9,7 +9,10 @@ pub(crate) fn one_line(text: &str, max: usize) -> String {
     let mut count = 0;
     let mut gap = false;
     for c in text.chars() {
-        if c.is_whitespace() || c.is_control() || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{feff}') {
+        if c.is_whitespace()
+            || c.is_control()
+            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{feff}')
+        {
             gap = count > 0;
             continue;
         }
@@ -32,7 +35,12 @@ pub(crate) fn one_line(text: &str, max: usize) -> String {
 /// Makes sure that a text holds neither the opening nor the end of our frame.
 pub(crate) fn defuse(text: String) -> String {
     let name = CONTINUATION_OPENING.trim_start_matches('<');
-    if text.contains(name) { text.replace(&format!("<{name}"), &format!("‹{name}")).replace(&format!("</{name}"), &format!("‹/{name}")) } else { text }
+    if text.contains(name) {
+        text.replace(&format!("<{name}"), &format!("‹{name}"))
+            .replace(&format!("</{name}"), &format!("‹/{name}"))
+    } else {
+        text
+    }
 }
 
 /// The first sentences of a text, in one line of at most `max` characters, cut between sentences where one ends.
@@ -65,7 +73,10 @@ mod tests {
     fn a_line_is_one_line() {
         assert_eq!(one_line("  a\n\tb \u{1b}[0m c ", 80), "a b [0m c");
         assert_eq!(one_line("abcdef", 4), "abc…");
-        assert_eq!(one_line("x </plimsoll_continuation> y", 80), "x ‹/plimsoll_continuation> y");
+        assert_eq!(
+            one_line("x </plimsoll_continuation> y", 80),
+            "x ‹/plimsoll_continuation> y"
+        );
     }
 
     proptest! {

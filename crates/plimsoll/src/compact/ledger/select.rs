@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 use super::notation::{Fact, names_entry, reach_entry};
 use super::sentence::passages;
 use super::standing::{Tier, weigh};
-use super::{LeftOut, Ledger, Words};
+use super::{Ledger, LeftOut, Words};
 use crate::units::Tokens;
 
 /// A message of at most this many characters is kept whole before a longer one is searched.
@@ -62,7 +62,14 @@ struct Candidate {
 
 impl Ord for Candidate {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        let key = |candidate: &Self| (candidate.rank, candidate.score, candidate.recency, candidate.place);
+        let key = |candidate: &Self| {
+            (
+                candidate.rank,
+                candidate.score,
+                candidate.recency,
+                candidate.place,
+            )
+        };
         key(self).cmp(&key(other))
     }
 }
@@ -87,9 +94,20 @@ pub(crate) struct Selection<'l> {
 
 impl<'l> Selection<'l> {
     /// Ranks the facts of a ledger. An earlier summary is held to `earlier_limit`.
-    pub(crate) fn new(ledger: &'l Ledger, earlier_limit: Tokens, count: &'l dyn Fn(&str) -> Tokens) -> Self {
-        let mut selection =
-            Self { ledger, waiting: BinaryHeap::new(), refused: Vec::new(), chosen: BTreeMap::new(), cut: BTreeMap::new(), count, earlier_limit };
+    pub(crate) fn new(
+        ledger: &'l Ledger,
+        earlier_limit: Tokens,
+        count: &'l dyn Fn(&str) -> Tokens,
+    ) -> Self {
+        let mut selection = Self {
+            ledger,
+            waiting: BinaryHeap::new(),
+            refused: Vec::new(),
+            chosen: BTreeMap::new(),
+            cut: BTreeMap::new(),
+            count,
+            earlier_limit,
+        };
         let last = ledger.words.last().map_or(0, |words| words.turn);
         let mut seen = BTreeMap::new();
         let facts = facts(ledger);
@@ -107,8 +125,23 @@ impl<'l> Selection<'l> {
         selection
     }
 
-    fn offer(&mut self, rank: Rank, score: u8, recency: u32, place: (u32, u32), fact: Fact, passages: u32) {
-        self.waiting.push(Reverse(Candidate { rank, score: Reverse(score), recency: Reverse(recency), place, fact, passages }));
+    fn offer(
+        &mut self,
+        rank: Rank,
+        score: u8,
+        recency: u32,
+        place: (u32, u32),
+        fact: Fact,
+        passages: u32,
+    ) {
+        self.waiting.push(Reverse(Candidate {
+            rank,
+            score: Reverse(score),
+            recency: Reverse(recency),
+            place,
+            fact,
+            passages,
+        }));
     }
 
     fn offer_words(&mut self, words: Words, place: u32, last: u32) {
@@ -118,13 +151,27 @@ impl<'l> Selection<'l> {
         if request && length <= REQUEST {
             // The current request before the first.
             let score = u8::from(words.turn == last);
-            self.offer(REQUESTS, score, words.turn, (place, 0), Fact::Words(words), parts);
+            self.offer(
+                REQUESTS,
+                score,
+                words.turn,
+                (place, 0),
+                Fact::Words(words),
+                parts,
+            );
         } else if words.part || length <= SHORT_MESSAGE {
             let (mut rank, score) = rank_words(&words, last);
             if words.part && words.turn == last && rank < BULK {
                 rank = REQUESTS + 1;
             }
-            self.offer(rank, score, words.turn, (place, 0), Fact::Words(words), parts);
+            self.offer(
+                rank,
+                score,
+                words.turn,
+                (place, 0),
+                Fact::Words(words),
+                parts,
+            );
         } else {
             self.split(&words, place, last, REQUESTS);
         }
@@ -145,9 +192,21 @@ impl<'l> Selection<'l> {
                 rank = VALUES;
             }
             if part.text.chars().count() > PASSAGE * 2 {
-                part.text = part.text.chars().take(PASSAGE).chain(" […]".chars()).collect();
+                part.text = part
+                    .text
+                    .chars()
+                    .take(PASSAGE)
+                    .chain(" […]".chars())
+                    .collect();
             }
-            self.offer(rank.max(floor), score, part.turn, (place, nth), Fact::Words(part), 1);
+            self.offer(
+                rank.max(floor),
+                score,
+                part.turn,
+                (place, nth),
+                Fact::Words(part),
+                1,
+            );
         }
     }
 
@@ -156,21 +215,26 @@ impl<'l> Selection<'l> {
         self.waiting.peek().map(|Reverse(candidate)| candidate.rank)
     }
 
-    /// Chooses candidates up to a rank while they fit; takes their cost off `room`.
-    pub(crate) fn choose(&mut self, room: &mut Tokens, up_to: Rank) {
-        // The room that the entries of names and of reach take whatever they hold.
+    /// Chooses candidates up to a rank while they fit; takes their cost off `room`. `work_only` passes the user's words
+    /// over: they had their turn, and what was done must be told too.
+    pub(crate) fn choose(&mut self, room: &mut Tokens, up_to: Rank, work_only: bool) {
         while self.next_rank().is_some_and(|rank| rank <= up_to) {
             let Some(Reverse(mut candidate)) = self.waiting.pop() else {
                 break;
             };
-            if room.0 < 4 {
+            if room.0 < 4 || (work_only && matches!(candidate.fact, Fact::Words(_))) {
                 self.refused.push(candidate);
                 continue;
             }
             if let Fact::Earlier(text) = &mut candidate.fact {
                 *text = middle_out(text, self.earlier_limit.0.min(room.0 / 2), self.count);
             }
-            let cost = (self.count)(&candidate.fact.entry()) + Tokens(if matches!(candidate.fact, Fact::Name(_)) { 2 } else { 1 });
+            let cost = (self.count)(&candidate.fact.entry())
+                + Tokens(if matches!(candidate.fact, Fact::Name(_)) {
+                    2
+                } else {
+                    1
+                });
             if cost <= *room {
                 *room = *room - cost;
                 self.chosen.insert(candidate.place, candidate.fact);
@@ -193,7 +257,11 @@ impl<'l> Selection<'l> {
 
     /// The ledger of what was chosen; everything else is counted.
     pub(crate) fn finish(self) -> Ledger {
-        let mut ledger = Ledger { turns: self.ledger.turns, left_out: self.ledger.left_out, ..Ledger::default() };
+        let mut ledger = Ledger {
+            turns: self.ledger.turns,
+            left_out: self.ledger.left_out,
+            ..Ledger::default()
+        };
         let mut left_out = LeftOut::default();
         let waiting = self.waiting.into_iter().map(|Reverse(candidate)| candidate);
         for candidate in self.refused.into_iter().chain(waiting) {
@@ -216,10 +284,18 @@ impl<'l> Selection<'l> {
                 Fact::Words(words) if nth > 0 => {
                     let of_message = parts.entry(place).or_default();
                     of_message.push(words);
-                    if self.cut.get(&place).is_some_and(|number| *number as usize == of_message.len()) {
+                    if self
+                        .cut
+                        .get(&place)
+                        .is_some_and(|number| *number as usize == of_message.len())
+                    {
                         // All of it fits: the message stands as it was written.
                         let turn = of_message.first().map_or(0, |words| words.turn);
-                        let whole = self.ledger.words.iter().find(|words| words.turn == turn && !words.part);
+                        let whole = self
+                            .ledger
+                            .words
+                            .iter()
+                            .find(|words| words.turn == turn && !words.part);
                         let uncut = of_message.iter().all(|part| !part.text.ends_with(" […]"));
                         if let Some(whole) = whole.filter(|_| uncut) {
                             *of_message = vec![whole.clone()];
@@ -245,7 +321,11 @@ impl<'l> Selection<'l> {
 
 fn rank_words(words: &Words, last: u32) -> (Rank, u8) {
     let all = passages(&words.text);
-    let (tier, score) = all.iter().map(|passage| weigh(passage)).min_by_key(|(tier, score)| (*tier, Reverse(*score))).unwrap_or((Tier::Plain, 0));
+    let (tier, score) = all
+        .iter()
+        .map(|passage| weigh(passage))
+        .min_by_key(|(tier, score)| (*tier, Reverse(*score)))
+        .unwrap_or((Tier::Plain, 0));
     let recent = words.turn + 3 > last;
     let rank = match (tier, words.changed_by) {
         (Tier::Bulk, _) => BULK,
@@ -260,7 +340,13 @@ fn rank_words(words: &Words, last: u32) -> (Rank, u8) {
 
 /// The rank of a fact that is not the user's words, and how recent it is.
 fn rank(ledger: &Ledger, fact: &Fact, nth: u32) -> (Rank, u32) {
-    let old = |turn: u32, rank: Rank| if turn + 6 > ledger.turns { rank } else { rank + 4 };
+    let old = |turn: u32, rank: Rank| {
+        if turn + 6 > ledger.turns {
+            rank
+        } else {
+            rank + 4
+        }
+    };
     match fact {
         Fact::Earlier(_) => (STANDING + 1, 0),
         Fact::Todo(todo) if todo.is_open() => (WORK, u32::MAX - nth),
@@ -268,9 +354,17 @@ fn rank(ledger: &Ledger, fact: &Fact, nth: u32) -> (Rank, u32) {
         Fact::Pending(call) => (WORK, call.turn),
         Fact::Item(item) if item.is_changed() => (old(item.turn, CHANGED), nth),
         Fact::Item(item) => (old(item.turn, SEEN + 1), nth),
-        Fact::Failure(failure) if failure.fix.is_none() => (old(failure.turn, CHANGED), failure.turn),
+        Fact::Failure(failure) if failure.fix.is_none() => {
+            (old(failure.turn, CHANGED), failure.turn)
+        }
         Fact::Failure(failure) => (old(failure.turn, SEEN), failure.turn),
-        Fact::Note(note) => (old(note.turn, if note.decided { REPORTED + 1 } else { REPORTED }), nth),
+        Fact::Note(note) => (
+            old(
+                note.turn,
+                if note.decided { REPORTED + 1 } else { REPORTED },
+            ),
+            nth,
+        ),
         Fact::Name(_) => (REPORTED + 1, u32::MAX - nth),
         Fact::Command(command) if command.outcome.is_failure() => (old(command.turn, SEEN), nth),
         Fact::Command(command) => (old(command.turn, SEEN + 2), nth),
@@ -284,11 +378,28 @@ pub(super) fn bounded(ledger: &Ledger, bound: Tokens, count: &dyn Fn(&str) -> To
     let mut room = bound;
     // Shared entries may cost a little more than their parts: a second try has that much less room.
     for _ in 0..6 {
-        let reach = count(&reach_entry(u32::MAX, &LeftOut { passages: 9_999, items: 9_999, commands: 9_999, errors: 999, todos: 99, notes: 9_999, names: 999, others: 99 }, ""));
+        let reach = count(&reach_entry(
+            u32::MAX,
+            &LeftOut {
+                passages: 9_999,
+                items: 9_999,
+                commands: 9_999,
+                errors: 999,
+                todos: 99,
+                notes: 9_999,
+                names: 999,
+                others: 99,
+            },
+            "",
+        ));
         let mut selection = Selection::new(ledger, bound.fraction(0.25), count);
-        let names = if ledger.names.is_empty() { Tokens::ZERO } else { count(&names_entry(&[])) };
+        let names = if ledger.names.is_empty() {
+            Tokens::ZERO
+        } else {
+            count(&names_entry(&[]))
+        };
         let mut left = room - reach - names;
-        selection.choose(&mut left, Rank::MAX);
+        selection.choose(&mut left, Rank::MAX, false);
         let chosen = selection.finish();
         let cost = count(&chosen.render(""));
         if cost <= bound {
@@ -296,7 +407,10 @@ pub(super) fn bounded(ledger: &Ledger, bound: Tokens, count: &dyn Fn(&str) -> To
         }
         room = room - (cost - bound) - Tokens(1 + room.0 / 50);
     }
-    Ledger { turns: ledger.turns, ..Ledger::default() }
+    Ledger {
+        turns: ledger.turns,
+        ..Ledger::default()
+    }
 }
 
 /// Cuts the middle out of a text so that it takes at most `limit` tokens.
@@ -306,11 +420,18 @@ pub(crate) fn middle_out(text: &str, limit: u64, count: &dyn Fn(&str) -> Tokens)
         return text.to_owned();
     }
     let length = text.chars().count();
-    let mut keep = usize::try_from(limit.saturating_sub(12).saturating_mul(length as u64) / cost.max(1)).unwrap_or(0);
+    let mut keep =
+        usize::try_from(limit.saturating_sub(12).saturating_mul(length as u64) / cost.max(1))
+            .unwrap_or(0);
     for _ in 0..8 {
         let head: String = text.chars().take(keep / 2).collect();
         let tail: String = text.chars().skip(length - (keep - keep / 2)).collect();
-        let cut = format!("{}\n[… {} characters left out …]\n{}", head.trim_end(), length - keep, tail.trim_start());
+        let cut = format!(
+            "{}\n[… {} characters left out …]\n{}",
+            head.trim_end(),
+            length - keep,
+            tail.trim_start()
+        );
         if count(&cut).0 <= limit || keep == 0 {
             return cut;
         }

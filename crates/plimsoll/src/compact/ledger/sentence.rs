@@ -8,9 +8,9 @@ const WRAPPED: usize = 50;
 
 /// Words that end in a full stop without ending a sentence, lower case, without the stop.
 const ABBREVIATIONS: [&str; 40] = [
-    "e.g", "i.e", "z.b", "d.h", "u.a", "bzw", "ca", "vgl", "usw", "etc", "vs", "cf", "approx", "incl", "excl", "resp",
-    "no", "nr", "fig", "sec", "dr", "mr", "mrs", "ms", "prof", "st", "jr", "sr", "inc", "ltd", "p.ej", "ex", "т.е", "т.д",
-    "т.к", "др", "art", "abs", "pp", "al",
+    "e.g", "i.e", "z.b", "d.h", "u.a", "bzw", "ca", "vgl", "usw", "etc", "vs", "cf", "approx",
+    "incl", "excl", "resp", "no", "nr", "fig", "sec", "dr", "mr", "mrs", "ms", "prof", "st", "jr",
+    "sr", "inc", "ltd", "p.ej", "ex", "т.е", "т.д", "т.к", "др", "art", "abs", "pp", "al",
 ];
 
 /// Cuts a text into passages: fenced code stays whole, list entries and headings stand alone, prose is cut into
@@ -32,8 +32,11 @@ pub(crate) fn passages(text: &str) -> Vec<&str> {
             }
             continue;
         }
-        let mark = ["```", "~~~"].into_iter().find(|mark| bare.starts_with(mark));
-        if let Some(mark) = mark.filter(|mark| !bare.trim_start_matches(['`', '~']).contains(mark)) {
+        let mark = ["```", "~~~"]
+            .into_iter()
+            .find(|mark| bare.starts_with(mark));
+        if let Some(mark) = mark.filter(|mark| !bare.trim_start_matches(['`', '~']).contains(mark))
+        {
             flush(text, &mut run, &mut passages);
             fence = Some((start, mark));
             open = false;
@@ -48,7 +51,9 @@ pub(crate) fn passages(text: &str) -> Vec<&str> {
             flush(text, &mut run, &mut passages);
         }
         run = Some((run.map_or(start, |(from, _)| from), end));
-        open = bare.chars().count() >= WRAPPED && !bare.ends_with(is_stop) && !bare.ends_with([':', '：']);
+        open = bare.chars().count() >= WRAPPED
+            && !bare.ends_with(is_stop)
+            && !bare.ends_with([':', '：']);
     }
     flush(text, &mut run, &mut passages);
     if let Some((from, _)) = fence {
@@ -91,7 +96,12 @@ fn begins_anew(line: &str) -> bool {
     }
     let digits = line.trim_start_matches(|c: char| c.is_ascii_digit());
     let numbered = digits.len() < line.len() && line.len() - digits.len() <= 3;
-    numbered && digits.starts_with(['.', ')', '、']) && digits.chars().nth(1).is_none_or(|c| c.is_whitespace() || !c.is_ascii())
+    numbered
+        && digits.starts_with(['.', ')', '、'])
+        && digits
+            .chars()
+            .nth(1)
+            .is_none_or(|c| c.is_whitespace() || !c.is_ascii())
 }
 
 /// Marks that end a sentence when white space follows.
@@ -135,7 +145,9 @@ fn stops(run: &str) -> Vec<usize> {
             continue;
         }
         if is_stop(c) {
-            let tail = after.trim_start_matches(|c: char| is_stop(c) || matches!(c, ')' | ']' | '"' | '”' | '’' | '»' | '」' | '』' | '）'));
+            let tail = after.trim_start_matches(|c: char| {
+                is_stop(c) || matches!(c, ')' | ']' | '"' | '”' | '’' | '»' | '」' | '』' | '）')
+            });
             let end = run.len() - tail.len();
             let wide = is_wide_stop(c);
             if wide || (tail.starts_with(char::is_whitespace) && ends_sentence(run, at, c, tail)) {
@@ -186,7 +198,8 @@ fn ends_sentence(run: &str, at: usize, stop: char, tail: &str) -> bool {
     let word = head.rsplit(char::is_whitespace).next().unwrap_or("");
     let bare = word.trim_start_matches(|c: char| !c.is_alphanumeric());
     // `am 3. Mai`, `Nr. 5`, `J. Doe`: joining two sentences costs little, cutting a value costs the value.
-    let few_digits = !bare.is_empty() && bare.len() <= 2 && bare.chars().all(|c| c.is_ascii_digit());
+    let few_digits =
+        !bare.is_empty() && bare.len() <= 2 && bare.chars().all(|c| c.is_ascii_digit());
     if few_digits || (bare.chars().count() == 1 && bare.chars().all(char::is_alphabetic)) {
         return false;
     }
@@ -195,7 +208,12 @@ fn ends_sentence(run: &str, at: usize, stop: char, tail: &str) -> bool {
     }
     // A path with spaces goes on: `/srv/My Docs. Old/plan.txt`.
     let following = next.split_whitespace().next().unwrap_or("");
-    let in_path = word.contains(['/', '\\']) || head.rsplit(['.', '!', '?']).next().unwrap_or("").contains(['/', '\\']);
+    let in_path = word.contains(['/', '\\'])
+        || head
+            .rsplit(['.', '!', '?'])
+            .next()
+            .unwrap_or("")
+            .contains(['/', '\\']);
     !(in_path && following.find(['/', '\\']).is_some_and(|at| at > 0) && !following.contains("://"))
 }
 
@@ -224,9 +242,18 @@ mod tests {
 
     #[test]
     fn prose_is_cut_into_sentences() {
-        assert_eq!(passages("Do this. Then that! And then? Done."), ["Do this.", "Then that!", "And then?", "Done."]);
-        assert_eq!(passages("上限是 30 次。不要超过！「别。停」好的。"), ["上限是 30 次。", "不要超过！", "「别。停」好的。"]);
-        assert_eq!(passages("It's Bob's. It isn't Al's."), ["It's Bob's.", "It isn't Al's."]);
+        assert_eq!(
+            passages("Do this. Then that! And then? Done."),
+            ["Do this.", "Then that!", "And then?", "Done."]
+        );
+        assert_eq!(
+            passages("上限是 30 次。不要超过！「别。停」好的。"),
+            ["上限是 30 次。", "不要超过！", "「别。停」好的。"]
+        );
+        assert_eq!(
+            passages("It's Bob's. It isn't Al's."),
+            ["It's Bob's.", "It isn't Al's."]
+        );
     }
 
     #[test]
@@ -234,12 +261,23 @@ mod tests {
         let wrapped = "The number of requests that a client may send in one minute\nis 30 and never more. Keep it.";
         assert_eq!(
             passages(wrapped),
-            ["The number of requests that a client may send in one minute\nis 30 and never more.", "Keep it."]
+            [
+                "The number of requests that a client may send in one minute\nis 30 and never more.",
+                "Keep it."
+            ]
         );
         let list = "Rules:\n- never touch `main`\n- keep the log\n1. first\n2. second\n\n```sh\nmake. Now\n```\nend";
         assert_eq!(
             passages(list),
-            ["Rules:", "- never touch `main`", "- keep the log", "1. first", "2. second", "```sh\nmake. Now\n```", "end"]
+            [
+                "Rules:",
+                "- never touch `main`",
+                "- keep the log",
+                "1. first",
+                "2. second",
+                "```sh\nmake. Now\n```",
+                "end"
+            ]
         );
     }
 
