@@ -4,6 +4,11 @@
 
 pub mod compact;
 pub mod transcript;
+pub mod budget;
+pub mod model;
+pub mod token;
+pub mod id;
+pub mod listing;
 mod units;
 pub mod wire;
 

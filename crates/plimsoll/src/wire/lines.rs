@@ -2,6 +2,7 @@
 
 use memchr::memchr;
 
+use super::document::Document;
 use super::{Kind, Oddity, OddityKind, Span, Tape, Value};
 
 /// What stands on a line.
@@ -109,6 +110,14 @@ impl<'a> Lines<'a> {
             kind,
             span: span(start, end),
         })
+    }
+}
+
+/// Reports a last line that is not ended: what is appended must begin with a newline.
+pub(super) fn note_missing_newline(document: &mut Document<'_>) {
+    let end = document.bytes.len();
+    if !document.bytes.ends_with(b"\n") {
+        document.odd(OddityKind::NoFinalNewline, span(end, end));
     }
 }
 

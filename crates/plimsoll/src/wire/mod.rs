@@ -11,12 +11,15 @@ mod document;
 mod gemini;
 mod json;
 mod lines;
+mod media;
 mod openai_chat;
 mod openai_responses;
 mod rewrite;
 mod span;
 mod splice;
+mod stamp;
 mod text;
+mod usage;
 
 pub use detect::detect;
 pub use document::{Document, Entry, Oddity, OddityKind, ParseError, ParseOptions, parse};
@@ -99,3 +102,6 @@ impl std::str::FromStr for Format {
     "unknown format `{0}`; known are anthropic, openai-chat, openai-responses, gemini, claude-code, codex"
 )]
 pub struct UnknownFormat(pub String);
+
+#[cfg(test)]
+mod tests;

@@ -40,6 +40,14 @@ impl<'a> Text<'a> {
         self.raw
     }
 
+    /// A part of it, by bytes of its spelling; nothing where the range does not lie in it. The caller cuts no escape.
+    pub(super) fn part(self, range: std::ops::Range<usize>) -> Self {
+        Self {
+            raw: self.raw.get(range).unwrap_or(&[]),
+            ..self
+        }
+    }
+
     /// Whether it has no bytes.
     pub const fn is_empty(self) -> bool {
         self.raw.is_empty()

@@ -1,0 +1,200 @@
+//! What can go wrong in a store: each error names the thing, the place, and the next step.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use plimsoll::Bytes;
+use plimsoll::id::{IdError, Key, RecallId};
+
+/// The result of a store operation.
+pub type Result<T> = std::result::Result<T, StoreError>;
+
+/// Why a store could not do what was asked.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// The id is not one: it is malformed or hostile.
+    #[error(transparent)]
+    Malformed(#[from] IdError),
+    /// The id is well-formed, and nothing is stored under it.
+    #[error(
+        "nothing is stored as {id}: it was never stored here, or it was removed long ago; \
+             list what there is with `plimsoll store ls`, or run the tool again"
+    )]
+    Unknown {
+        /// The id.
+        id: Box<RecallId>,
+    },
+    /// The id is well-formed, and its session was pruned.
+    #[error("{id} was pruned with its session: its content is gone; run the tool again")]
+    Pruned {
+        /// The id.
+        id: Box<RecallId>,
+    },
+    /// A range begins past the end.
+    #[error("{id} has {size} {unit}s: nothing stands at {unit} {start}; ask for a lower start")]
+    PastEnd {
+        /// The id.
+        id: Box<RecallId>,
+        /// What was asked for.
+        start: u64,
+        /// How many there are.
+        size: u64,
+        /// `byte` (counted from 0) or `line` (from 1).
+        unit: &'static str,
+    },
+    /// What is stored is not what was written.
+    #[error(
+        "{what} is damaged: {detail}; run `plimsoll store verify`, and restore {place} from a backup"
+    )]
+    Damaged {
+        /// What is damaged, as a person knows it.
+        what: String,
+        /// What differs, with position and size.
+        detail: String,
+        /// The file or key.
+        place: String,
+    },
+    /// A record was written in a form that this version does not know.
+    #[error(
+        "{place} was written by a newer version of plimsoll (form {found}, this one reads up to {known}); \
+             update plimsoll"
+    )]
+    Newer {
+        /// The file or key.
+        place: String,
+        /// The form found.
+        found: u32,
+        /// The newest form known.
+        known: u32,
+    },
+    /// Two contents meet under one name, although a hash was made part of it.
+    #[error("{place} is taken by another content; move that file away, or use another --session")]
+    Taken {
+        /// The file or key.
+        place: String,
+    },
+    /// The byte ranges given as removed are not ranges of the document.
+    #[error(
+        "the removed range {start}..{end} of a document of {size} is out of order, or outside of it"
+    )]
+    Ranges {
+        /// Where the range begins.
+        start: u64,
+        /// Where it ends.
+        end: u64,
+        /// The document's size.
+        size: Bytes,
+    },
+    /// The disk, or the quota on it, is full.
+    #[error("no room to write {size} at {}: {source}; free some space, run `plimsoll store prune`, or choose another \
+             place with --store", path.display())]
+    Full {
+        /// Where.
+        path: PathBuf,
+        /// How much was to be written.
+        size: Bytes,
+        /// The system's words.
+        source: io::Error,
+    },
+    /// The place is not ours to use.
+    #[error("no permission to {action} {}: {source}; make it yours, or choose another place with --store", path.display())]
+    Denied {
+        /// What was attempted.
+        action: &'static str,
+        /// Where.
+        path: PathBuf,
+        /// The system's words.
+        source: io::Error,
+    },
+    /// A component below the root is a symbolic link.
+    #[error("{} is a symbolic link, and a store follows none: someone may have put it there; look, then remove it", path.display())]
+    Symlink {
+        /// The link.
+        path: PathBuf,
+    },
+    /// Something else stands where a directory or a regular file belongs.
+    #[error("{} is not a {expected}; move it away, or choose another place with --store", path.display())]
+    Foreign {
+        /// What is in the way.
+        path: PathBuf,
+        /// What belongs there.
+        expected: &'static str,
+    },
+    /// Another failure of the system.
+    #[error("could not {action} {}: {source}", path.display())]
+    Io {
+        /// What was attempted.
+        action: &'static str,
+        /// Where.
+        path: PathBuf,
+        /// The system's words.
+        source: io::Error,
+    },
+    /// A store URL of an unknown form.
+    #[error("`{url}` is not a store: {reason}; write file:///absolute/path or memory:")]
+    Url {
+        /// What was given.
+        url: String,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// A store URL of a kind that this binary was built without.
+    #[error(
+        "`{url}` needs support for {scheme} stores, which is not built in; use file:///absolute/path for now"
+    )]
+    NotBuiltIn {
+        /// What was given.
+        url: String,
+        /// Its scheme.
+        scheme: String,
+    },
+    /// The environment names no place for a user's data.
+    #[error(
+        "no directory for the store: neither {variables} holds an absolute path; \
+             set one, or give --store file:///absolute/path"
+    )]
+    NoHome {
+        /// The variables looked at.
+        variables: &'static str,
+    },
+}
+
+impl StoreError {
+    /// Sorts a failure of the system by what a person can do about it.
+    pub(crate) fn from_io(
+        action: &'static str,
+        path: &Path,
+        size: usize,
+        source: io::Error,
+    ) -> Self {
+        let path = path.to_owned();
+        match source.kind() {
+            io::ErrorKind::StorageFull
+            | io::ErrorKind::QuotaExceeded
+            | io::ErrorKind::FileTooLarge => Self::Full {
+                path,
+                size: Bytes(size as u64),
+                source,
+            },
+            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => Self::Denied {
+                action,
+                path,
+                source,
+            },
+            _ => Self::Io {
+                action,
+                path,
+                source,
+            },
+        }
+    }
+
+    pub(crate) fn damaged(what: impl Into<String>, place: &Key, detail: impl Into<String>) -> Self {
+        Self::Damaged {
+            what: what.into(),
+            detail: detail.into(),
+            place: place.to_string(),
+        }
+    }
+}

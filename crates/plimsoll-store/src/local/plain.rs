@@ -1,0 +1,379 @@
+//! Local disk where there are no directory handles to walk by (Windows): the same layout with the standard library.
+//!
+//! Symbolic links below the root are looked for before use, which a fast attacker with access to the directory can
+//! outrun; permissions are those the user's profile gives. Everything else is as on Unix.
+
+use std::borrow::Cow;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use plimsoll::id::{Folder, Key, Record};
+
+use super::{ATTEMPTS, TEMPORARY, holds, temporary_name};
+use crate::backend::{Backend, Created, Entry, Listing};
+use crate::error::{Result, StoreError};
+
+/// Files below a root directory. See the [module](crate::local) and [`Backend`] for what it guarantees.
+///
+/// Making one touches nothing: the root is created by the first write.
+#[derive(Debug)]
+pub struct PlainStore {
+    root: PathBuf,
+}
+
+/// A temporary file that goes when this does: it is published by a further link, or not at all.
+struct Temporary(PathBuf);
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        // What cannot be removed now is swept later.
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+impl PlainStore {
+    /// Names the root directory. The root itself may be reached by symbolic links; nothing below it may.
+    pub fn new(root: impl Into<PathBuf>) -> Self {
+        Self { root: root.into() }
+    }
+
+    /// Gives the root directory.
+    #[cfg_attr(unix, allow(dead_code))]
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    fn path_of(&self, folder: &Folder) -> PathBuf {
+        folder
+            .components()
+            .fold(self.root.clone(), |path, component| {
+                path.join(disk_name(component).as_ref())
+            })
+    }
+
+    fn path_of_key(&self, key: &Key) -> PathBuf {
+        self.path_of(key.folder())
+            .join(disk_name(key.file_name()).as_ref())
+    }
+
+    /// Looks at every component of a folder; `None` if one is missing.
+    fn look_at(&self, folder: &Folder) -> Result<Option<PathBuf>> {
+        let mut path = self.root.clone();
+        for component in folder.components() {
+            path.push(disk_name(component).as_ref());
+            match fs::symlink_metadata(&path) {
+                Ok(metadata) if metadata.is_dir() => {}
+                Ok(metadata) if metadata.is_symlink() => return Err(StoreError::Symlink { path }),
+                Ok(_) => {
+                    return Err(StoreError::Foreign {
+                        path,
+                        expected: "directory",
+                    });
+                }
+                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+                Err(source) => return Err(StoreError::from_io("look at", &path, 0, source)),
+            }
+        }
+        Ok(Some(path))
+    }
+
+    fn open(&self, key: &Key) -> Result<Option<(File, u64, SystemTime)>> {
+        if self.look_at(key.folder())?.is_none() {
+            return Ok(None);
+        }
+        let path = self.path_of_key(key);
+        match fs::symlink_metadata(&path) {
+            Ok(metadata) if metadata.is_symlink() => return Err(StoreError::Symlink { path }),
+            Ok(metadata) if !metadata.is_file() => {
+                return Err(StoreError::Foreign {
+                    path,
+                    expected: "regular file",
+                });
+            }
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(source) => return Err(StoreError::from_io("look at", &path, 0, source)),
+        }
+        let file = match File::open(&path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(source) => return Err(StoreError::from_io("open", &path, 0, source)),
+        };
+        let metadata = file
+            .metadata()
+            .map_err(|source| StoreError::from_io("look at", &path, 0, source))?;
+        let modified = metadata
+            .modified()
+            .map_err(|source| StoreError::from_io("look at", &path, 0, source))?;
+        Ok(Some((file, metadata.len(), modified)))
+    }
+
+    /// Visits the names in a folder, as they are in keys.
+    fn each(
+        &self,
+        folder: &Folder,
+        mut visit: impl FnMut(&str, &Path) -> Result<()>,
+    ) -> Result<()> {
+        let Some(path) = self.look_at(folder)? else {
+            return Ok(());
+        };
+        let failed = |source: io::Error| StoreError::from_io("list", &path, 0, source);
+        let entries = match fs::read_dir(&path) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(failed(error)),
+        };
+        for entry in entries {
+            let entry = entry.map_err(failed)?;
+            if let Some(name) = entry.file_name().to_str() {
+                visit(&name_of(name), &entry.path())?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Backend for PlainStore {
+    fn create(&self, key: &Key, parts: &[&[u8]]) -> Result<Created> {
+        let path = self.path_of_key(key);
+        let size = parts.iter().map(|part| part.len()).sum();
+        let failed = |source: io::Error| StoreError::from_io("write", &path, size, source);
+        for _ in 0..ATTEMPTS {
+            let Some(folder) = self.look_at(key.folder())? else {
+                fs::create_dir_all(self.path_of(key.folder())).map_err(failed)?;
+                continue;
+            };
+            if let Some((mut file, found, _)) = self.open(key)? {
+                let same = holds(found, parts, |window| file.read_exact(window)).map_err(failed)?;
+                return Ok(if same {
+                    Created::Same
+                } else {
+                    Created::Different
+                });
+            }
+            let temporary = Temporary(folder.join(temporary_name()));
+            let written = OpenOptions::new()
+                .write(true)
+                .create_new(true)
+                .open(&temporary.0)
+                .and_then(|mut file| {
+                    for part in parts {
+                        file.write_all(part)?;
+                    }
+                    file.sync_all()
+                });
+            // A hard link, unlike a rename, fails if the name is taken.
+            match written.and_then(|()| fs::hard_link(&temporary.0, &path)) {
+                Ok(()) => return Ok(Created::New),
+                Err(error)
+                    if matches!(
+                        error.kind(),
+                        io::ErrorKind::AlreadyExists | io::ErrorKind::NotFound
+                    ) => {}
+                Err(error) => return Err(failed(error)),
+            }
+        }
+        Err(failed(io::Error::other("the directory keeps vanishing")))
+    }
+
+    fn get(&self, key: &Key) -> Result<Option<Vec<u8>>> {
+        let Some((mut file, ..)) = self.open(key)? else {
+            return Ok(None);
+        };
+        let mut content = Vec::new();
+        file.read_to_end(&mut content)
+            .map_err(|source| StoreError::from_io("read", &self.path_of_key(key), 0, source))?;
+        Ok(Some(content))
+    }
+
+    fn get_ranges(&self, key: &Key, ranges: &[Range<u64>]) -> Result<Option<Vec<Vec<u8>>>> {
+        let Some((mut file, size, _)) = self.open(key)? else {
+            return Ok(None);
+        };
+        let mut read = |range: &Range<u64>| -> io::Result<Vec<u8>> {
+            let (start, end) = (range.start.min(size), range.end.min(size));
+            let mut content =
+                vec![0; usize::try_from(end.saturating_sub(start)).unwrap_or(usize::MAX)];
+            file.seek(SeekFrom::Start(start))?;
+            file.read_exact(&mut content)?;
+            Ok(content)
+        };
+        let contents = ranges.iter().map(&mut read).collect::<io::Result<Vec<_>>>();
+        contents
+            .map(Some)
+            .map_err(|source| StoreError::from_io("read", &self.path_of_key(key), 0, source))
+    }
+
+    fn head(&self, key: &Key) -> Result<Option<Entry>> {
+        Ok(self.open(key)?.map(|(_, size, modified)| Entry {
+            key: key.clone(),
+            size,
+            modified,
+        }))
+    }
+
+    fn list(&self, folder: &Folder) -> Result<Listing> {
+        let mut listing = Listing::default();
+        self.each(folder, |name, path| {
+            let Ok(metadata) = fs::symlink_metadata(path) else {
+                return Ok(());
+            };
+            if let Some(session) = folder.child(name).as_ref().and_then(Folder::session) {
+                if metadata.is_dir() {
+                    listing.sessions.push(session.clone());
+                }
+            } else if let Some(record) =
+                Record::from_file_name(folder, name).filter(|_| metadata.is_file())
+            {
+                let modified = metadata
+                    .modified()
+                    .map_err(|source| StoreError::from_io("look at", path, 0, source))?;
+                listing.records.push(Entry {
+                    key: record.key(),
+                    size: metadata.len(),
+                    modified,
+                });
+            }
+            Ok(())
+        })?;
+        Ok(listing)
+    }
+
+    fn delete(&self, key: &Key) -> Result<bool> {
+        if self.look_at(key.folder())?.is_none() {
+            return Ok(false);
+        }
+        match fs::remove_file(self.path_of_key(key)) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(source) => Err(StoreError::from_io(
+                "remove",
+                &self.path_of_key(key),
+                0,
+                source,
+            )),
+        }
+    }
+
+    fn sweep(&self, before: SystemTime) -> Result<u64> {
+        let mut swept = 0;
+        for top in Folder::TOP {
+            let sessions = self.list(&top)?.sessions;
+            let below: Vec<Folder> = sessions
+                .iter()
+                .filter_map(|session| top.child(session.as_str()))
+                .collect();
+            for folder in std::iter::once(top).chain(below) {
+                self.each(&folder, |name, path| {
+                    let old = |metadata: &fs::Metadata| {
+                        metadata.modified().is_ok_and(|modified| modified < before)
+                    };
+                    if name.starts_with(TEMPORARY)
+                        && fs::symlink_metadata(path).as_ref().is_ok_and(old)
+                    {
+                        fs::remove_file(path)
+                            .map_err(|source| StoreError::from_io("remove", path, 0, source))?;
+                        swept += 1;
+                    }
+                    Ok(())
+                })?;
+            }
+        }
+        Ok(swept)
+    }
+
+    fn path(&self, key: &Key) -> Option<PathBuf> {
+        Some(self.path_of_key(key))
+    }
+}
+
+/// Tells whether Windows reserves a name for a device, whatever its case and extension.
+fn is_reserved(stem: &str) -> bool {
+    let stem = stem.to_ascii_uppercase();
+    matches!(stem.as_str(), "CON" | "PRN" | "AUX" | "NUL")
+        || ["COM", "LPT"].iter().any(|device| {
+            stem.strip_prefix(device)
+                .is_some_and(|rest| rest.len() == 1 && rest.bytes().all(|b| b.is_ascii_digit()))
+        })
+}
+
+/// Puts a `~` behind the stem of a reserved name. No name in a key ends with `~`, so that none is met by it.
+fn disk_name(name: &str) -> Cow<'_, str> {
+    let (stem, extension) = name
+        .split_once('.')
+        .map_or((name, None), |(stem, rest)| (stem, Some(rest)));
+    match extension {
+        _ if !is_reserved(stem) => Cow::Borrowed(name),
+        Some(extension) => Cow::Owned(format!("{stem}~.{extension}")),
+        None => Cow::Owned(format!("{stem}~")),
+    }
+}
+
+/// Reads a name on disk as it is in keys.
+fn name_of(disk: &str) -> Cow<'_, str> {
+    let (stem, extension) = disk
+        .split_once('.')
+        .map_or((disk, None), |(stem, rest)| (stem, Some(rest)));
+    match (
+        stem.strip_suffix('~').filter(|stem| is_reserved(stem)),
+        extension,
+    ) {
+        (None, _) => Cow::Borrowed(disk),
+        (Some(stem), Some(extension)) => Cow::Owned(format!("{stem}.{extension}")),
+        (Some(stem), None) => Cow::Borrowed(stem),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::conformance;
+
+    #[test]
+    fn reserved_names_are_escaped_and_read_back() {
+        for (name, disk) in [
+            ("CON", "CON~"),
+            ("nul.txt", "nul~.txt"),
+            ("Com1.json", "Com1~.json"),
+            ("LPT0", "LPT0~"),
+            ("CONSOLE.txt", "CONSOLE.txt"),
+            ("COM10", "COM10"),
+            ("CON~0123456789ab.txt", "CON~0123456789ab.txt"),
+        ] {
+            assert_eq!(disk_name(name), disk);
+            assert_eq!(name_of(disk), name);
+        }
+    }
+
+    #[test]
+    fn it_conforms() {
+        let root = tempfile::tempdir().unwrap();
+        let mut stores = 0;
+        conformance::run(|| {
+            stores += 1;
+            Arc::new(PlainStore::new(root.path().join(stores.to_string())))
+        })
+        .unwrap();
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn symbolic_links_are_refused() {
+        let root = tempfile::tempdir().unwrap();
+        let outside = tempfile::tempdir().unwrap();
+        std::os::unix::fs::symlink(outside.path(), root.path().join("results")).unwrap();
+        let store = PlainStore::new(root.path());
+        let key = Record::Text("s/c".parse().unwrap()).key();
+        assert!(matches!(
+            store.create(&key, &[b"x"]),
+            Err(StoreError::Symlink { .. })
+        ));
+        assert!(matches!(store.get(&key), Err(StoreError::Symlink { .. })));
+        assert!(fs::read_dir(outside.path()).unwrap().next().is_none());
+    }
+}

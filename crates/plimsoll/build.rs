@@ -1,0 +1,198 @@
+//! Writes the tables the token counter reads: Unicode classes, and per encoding its vocabulary ready to be searched.
+//!
+//! The ranks come from `tiktoken-rs`, which ships OpenAI's published files; the Unicode classes from `regex-syntax`,
+//! so that they are the ones the reference implementations' patterns see.
+
+use std::error::Error;
+use std::path::Path;
+use std::{env, fs};
+
+#[path = "src/token/layout.rs"]
+#[allow(dead_code, clippy::allow_attributes, reason = "shared with the library, which uses all of it")]
+mod layout;
+
+type Fallible<T> = Result<T, Box<dyn Error>>;
+
+fn main() -> Fallible<()> {
+    println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-changed=src/token/layout.rs");
+    let out = env::var_os("OUT_DIR").ok_or("OUT_DIR is not set")?;
+    let out = Path::new(&out);
+    classes::write(out)?;
+    #[cfg(feature = "o200k")]
+    vocabulary::write(out, "o200k", &tiktoken_rs::o200k_base()?)?;
+    #[cfg(feature = "cl100k")]
+    vocabulary::write(out, "cl100k", &tiktoken_rs::cl100k_base()?)?;
+    Ok(())
+}
+
+/// Unicode classes as a two-stage table of flags.
+mod classes {
+    use regex_syntax::hir::{Class, HirKind};
+
+    use super::{Fallible, Path, fs};
+
+    /// The patterns of each flag, in the order of the bits in `src/token/class.rs`.
+    const FLAGS: [&str; 6] = [
+        r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]",
+        r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]",
+        r"\p{L}",
+        r"\p{N}",
+        r"\s",
+        r"[\r\n]",
+    ];
+    const BLOCK: usize = 128;
+
+    pub(crate) fn write(out: &Path) -> Fallible<()> {
+        let mut flags = vec![0_u8; 0x11_0000];
+        for (bit, pattern) in FLAGS.iter().enumerate() {
+            let hir = regex_syntax::parse(pattern)?;
+            let HirKind::Class(Class::Unicode(class)) = hir.kind() else {
+                return Err(format!("{pattern} is not a class of characters").into());
+            };
+            for range in class.ranges() {
+                for code in range.start() as usize..=range.end() as usize {
+                    *flags.get_mut(code).ok_or("a character beyond Unicode")? |= 1 << bit;
+                }
+            }
+        }
+        let mut blocks: Vec<&[u8]> = Vec::new();
+        let mut index = Vec::new();
+        for block in flags.chunks(BLOCK) {
+            let at = blocks.iter().position(|known| *known == block).unwrap_or_else(|| {
+                blocks.push(block);
+                blocks.len() - 1
+            });
+            index.push(u8::try_from(at)?);
+        }
+        fs::write(out.join("class.index"), index)?;
+        fs::write(out.join("class.blocks"), blocks.concat())?;
+        Ok(())
+    }
+}
+
+/// An encoding's vocabulary as tables to be searched in place.
+#[cfg(any(feature = "o200k", feature = "cl100k"))]
+mod vocabulary {
+    use tiktoken_rs::CoreBPE;
+
+    use super::{Fallible, Path, fs, layout};
+
+    pub(crate) fn write(out: &Path, name: &str, encoding: &CoreBPE) -> Fallible<()> {
+        let mut tokens: Vec<Vec<u8>> = Vec::new();
+        while let Ok(bytes) = encoding.decode_bytes(&[u32::try_from(tokens.len())?]) {
+            tokens.push(bytes);
+        }
+        if tokens.len() < 100_000 || tokens.len() >= layout::TOKEN_LIMIT as usize {
+            return Err(format!("{name} has {} tokens", tokens.len()).into());
+        }
+
+        let mut of_byte = [layout::NONE; 256];
+        for (token, bytes) in (0_u32..).zip(&tokens) {
+            if let [byte] = bytes.as_slice() {
+                *of_byte.get_mut(usize::from(*byte)).ok_or("a byte beyond 255")? = token;
+            }
+        }
+
+        // A quarter of the slots stay free in the table of pieces, two fifths in that of pairs, where most searches
+        // find nothing.
+        let mut pairs = Pairs(vec![0_u64; tokens.len() * 5 / 3]);
+        let mut slots = vec![0_u32; tokens.len() * 4 / 3];
+        let mut arena = Vec::new();
+        for (token, bytes) in (0_u32..).zip(&tokens) {
+            let offset = u32::try_from(arena.len())?;
+            if offset + 1 >= 1 << layout::OFFSET_BITS {
+                return Err(format!("{name} has too many bytes of tokens").into());
+            }
+            if bytes.len() > layout::LONGEST_TOKEN {
+                return Err(format!("{name}: token {token} has {} bytes", bytes.len()).into());
+            }
+            arena.push(u8::try_from(bytes.len())?);
+            arena.extend_from_slice(bytes);
+            let hash = layout::piece_hash(bytes);
+            let home = usize::try_from(layout::piece_home(hash, slots.len() as u64))?;
+            insert(&mut slots, home, layout::piece_slot(hash, offset))?;
+
+            let parts = pairs.encode(bytes, &of_byte);
+            match *parts.as_slice() {
+                [_] => {}
+                [left, right] => pairs.insert(left, right, token)?,
+                // Then merging would never arrive at it, and counting by pairs would be wrong.
+                _ => return Err(format!("{name}: token {token} is not the merge of two others").into()),
+            }
+        }
+        let mut of_two = Vec::new();
+        for left in of_byte {
+            of_two.extend(of_byte.iter().map(|right| pairs.find(left, *right)));
+        }
+        let le64 = |slots: &[u64]| slots.iter().flat_map(|slot| slot.to_le_bytes()).collect::<Vec<u8>>();
+        let le32 = |slots: &[u32]| slots.iter().flat_map(|slot| slot.to_le_bytes()).collect::<Vec<u8>>();
+        fs::write(out.join(format!("{name}.pairs")), le64(&pairs.0))?;
+        fs::write(out.join(format!("{name}.slots")), le32(&slots))?;
+        fs::write(out.join(format!("{name}.bytes")), le32(&of_byte))?;
+        fs::write(out.join(format!("{name}.twos")), le32(&of_two))?;
+        fs::write(out.join(format!("{name}.arena")), arena)?;
+        Ok(())
+    }
+
+    /// Puts a value in the first free slot from its home on. The last slot stays free: it ends every search.
+    fn insert<T: Copy + Default + PartialEq>(slots: &mut [T], home: usize, value: T) -> Fallible<()> {
+        let free = slots.iter().skip(home).position(|slot| *slot == T::default());
+        let at = home + free.ok_or("a table is full")?;
+        if at + 1 >= slots.len() {
+            return Err("a table's last slots are full".into());
+        }
+        *slots.get_mut(at).ok_or("a slot beyond its table")? = value;
+        Ok(())
+    }
+
+    /// The table of pairs as built so far, which is all that merging into the next token needs.
+    struct Pairs(Vec<u64>);
+
+    impl Pairs {
+        fn insert(&mut self, left: u32, right: u32, merged: u32) -> Fallible<()> {
+            let key = layout::pair_key(left, right);
+            let home = usize::try_from(layout::pair_home(key, self.0.len() as u64))?;
+            insert(&mut self.0, home, key | u64::from(merged))
+        }
+
+        fn find(&self, left: u32, right: u32) -> u32 {
+            let key = layout::pair_key(left, right);
+            let home = usize::try_from(layout::pair_home(key, self.0.len() as u64)).unwrap_or(usize::MAX);
+            for slot in self.0.iter().skip(home).take_while(|slot| **slot != 0) {
+                if let Ok(merged) = u32::try_from(slot ^ key)
+                    && merged < layout::TOKEN_LIMIT
+                {
+                    return merged;
+                }
+            }
+            layout::NONE
+        }
+
+        /// Merges pairs, lowest token first, until none is left.
+        fn encode(&self, bytes: &[u8], of_byte: &[u32; 256]) -> Vec<u32> {
+            let mut parts: Vec<u32> =
+                bytes.iter().filter_map(|byte| of_byte.get(usize::from(*byte)).copied()).collect();
+            let mut merged: Vec<u32> = parts.windows(2).map(|pair| self.find_in(pair)).collect();
+            while let Some((at, lowest)) = merged.iter().copied().enumerate().min_by_key(|(_, token)| *token)
+                && lowest != layout::NONE
+            {
+                parts.remove(at + 1);
+                merged.remove(at);
+                if let Some(part) = parts.get_mut(at) {
+                    *part = lowest;
+                }
+                for around in [at.checked_sub(1), Some(at)].into_iter().flatten() {
+                    if let (Some(pair), Some(slot)) = (parts.get(around..around + 2), merged.get_mut(around)) {
+                        *slot = self.find_in(pair);
+                    }
+                }
+            }
+            parts
+        }
+
+        fn find_in(&self, pair: &[u32]) -> u32 {
+            if let [left, right] = *pair { self.find(left, right) } else { layout::NONE }
+        }
+    }
+}

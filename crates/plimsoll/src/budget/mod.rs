@@ -1,0 +1,9 @@
+//! What may be sent: thresholds, feasibility, and when to stop trying.
+
+mod breaker;
+mod feasibility;
+mod threshold;
+
+pub use breaker::{Attempt, Breaker, Permit, Strike, Trigger};
+pub use feasibility::{Acceptance, Feasibility, accept, feasibility, tail_budget};
+pub use threshold::{Capacity, Level, Mark, Policy, RESERVE_CAP, TAIL_CAP, Thresholds, threshold};

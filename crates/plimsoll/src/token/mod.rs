@@ -1,0 +1,189 @@
+//! Tokens: exact counts for OpenAI's encodings, estimates for everything else, each with the way it was obtained.
+//!
+//! A count never poses as more than it is: see [`Method`]. Text is text: what looks like a special token in it
+//! (`<|endoftext|>`) is counted as the characters it is made of, as providers treat the content of messages.
+
+mod bpe;
+mod class;
+mod exact;
+mod layout;
+mod split;
+mod vocabulary;
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::Tokens;
+
+/// How a count was obtained, from the most to the least certain.
+///
+/// ```
+/// use plimsoll::token::Method;
+/// assert_eq!(Method::Exact.to_string(), "exact");
+/// assert!(Method::Exact < Method::Estimated);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Method {
+    /// The model's own tokenizer counted this text.
+    Exact,
+    /// The provider reported it for what was sent.
+    Reported,
+    /// An estimate corrected by what the provider reported earlier.
+    Calibrated,
+    /// An estimate from the text alone.
+    Estimated,
+}
+
+impl fmt::Display for Method {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Exact => "exact",
+            Self::Reported => "reported",
+            Self::Calibrated => "calibrated",
+            Self::Estimated => "estimated",
+        })
+    }
+}
+
+/// An encoding whose tokens are counted exactly. Each needs the feature that carries its vocabulary.
+///
+/// ```
+/// use plimsoll::token::Encoding;
+/// assert_eq!("o200k_base".parse(), Ok(Encoding::O200kBase));
+/// assert_eq!(Encoding::Cl100kBase.name(), "cl100k_base");
+/// assert!("p50k_base".parse::<Encoding>().is_err());
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Encoding {
+    /// GPT-4o and later. Needs the feature `o200k`.
+    #[cfg(feature = "o200k")]
+    #[serde(rename = "o200k_base")]
+    O200kBase,
+    /// The open-weight GPT models: the ranks of [`Self::O200kBase`], other special tokens. Needs the feature `o200k`.
+    #[cfg(feature = "o200k")]
+    #[serde(rename = "o200k_harmony")]
+    O200kHarmony,
+    /// GPT-4 and GPT-3.5. Needs the feature `cl100k`.
+    #[cfg(feature = "cl100k")]
+    #[serde(rename = "cl100k_base")]
+    Cl100kBase,
+}
+
+impl Encoding {
+    /// Every encoding that this build carries.
+    pub const ALL: &[Self] = &[
+        #[cfg(feature = "o200k")]
+        Self::O200kBase,
+        #[cfg(feature = "o200k")]
+        Self::O200kHarmony,
+        #[cfg(feature = "cl100k")]
+        Self::Cl100kBase,
+    ];
+
+    /// The name by which OpenAI knows it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            #[cfg(feature = "o200k")]
+            Self::O200kBase => "o200k_base",
+            #[cfg(feature = "o200k")]
+            Self::O200kHarmony => "o200k_harmony",
+            #[cfg(feature = "cl100k")]
+            Self::Cl100kBase => "cl100k_base",
+        }
+    }
+}
+
+impl fmt::Display for Encoding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// A name that is of no encoding in this build.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("no encoding is named `{name}`; there are {}", Encoding::ALL.iter().map(|known| known.name()).collect::<Vec<_>>().join(", "))]
+pub struct UnknownEncoding {
+    /// The name as given.
+    pub name: String,
+}
+
+impl FromStr for Encoding {
+    type Err = UnknownEncoding;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        let found = Self::ALL.iter().copied().find(|known| known.name() == name);
+        found.ok_or_else(|| UnknownEncoding { name: name.to_owned() })
+    }
+}
+
+/// Counts tokens of text. Cheap to clone.
+///
+/// ```
+/// use plimsoll::Tokens;
+/// use plimsoll::token::{Counter, Encoding, Method};
+/// let counter = Counter::exact(Encoding::O200kBase);
+/// assert_eq!(counter.count("The line a ship may be loaded to."), Tokens(9));
+/// assert_eq!(counter.method(), Method::Exact);
+/// assert_eq!(counter.name(), "o200k_base");
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Counter {
+    kind: Kind,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Kind {
+    Exact(Encoding),
+}
+
+impl Counter {
+    /// Counts exactly, with the vocabulary of an encoding.
+    pub const fn exact(encoding: Encoding) -> Self {
+        Self { kind: Kind::Exact(encoding) }
+    }
+
+    /// Counts the tokens of a text. Time is linear in its length, whatever it holds.
+    pub fn count(&self, text: &str) -> Tokens {
+        match self.kind {
+            Kind::Exact(encoding) => Tokens::from(exact::count(encoding, text, usize::MAX).unwrap_or(usize::MAX)),
+        }
+    }
+
+    /// Counts the tokens of a text if there are no more than `limit`, and stops as soon as there are.
+    ///
+    /// ```
+    /// use plimsoll::Tokens;
+    /// use plimsoll::token::{Counter, Encoding};
+    /// let counter = Counter::exact(Encoding::O200kBase);
+    /// assert_eq!(counter.count_till_limit("one two three", Tokens(3)), Some(Tokens(3)));
+    /// assert_eq!(counter.count_till_limit("one two three", Tokens(2)), None);
+    /// ```
+    pub fn count_till_limit(&self, text: &str, limit: Tokens) -> Option<Tokens> {
+        let limit = usize::try_from(limit.0).unwrap_or(usize::MAX);
+        match self.kind {
+            Kind::Exact(encoding) => exact::count(encoding, text, limit).map(Tokens::from),
+        }
+    }
+
+    /// How its counts are obtained.
+    pub const fn method(&self) -> Method {
+        match self.kind {
+            Kind::Exact(_) => Method::Exact,
+        }
+    }
+
+    /// What counts: the name of the encoding, or of the estimator.
+    pub const fn name(&self) -> &'static str {
+        match self.kind {
+            Kind::Exact(encoding) => encoding.name(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
