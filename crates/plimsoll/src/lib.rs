@@ -2,6 +2,7 @@
 //!
 //! Bytes in, edits out: a conversation is never re-encoded. See `docs/architecture.md`.
 
+pub mod compact;
 pub mod transcript;
 pub mod budget;
 pub mod model;
