@@ -4,7 +4,7 @@
 
 use std::ops::Range;
 
-use plimsoll::id::{EpochId, Key, Record, SessionId};
+use plimsoll::id::{ArtifactId, EpochId, Key, Record, SessionId};
 
 use crate::backend::Backend;
 use crate::error::{Result, StoreError};
@@ -94,6 +94,11 @@ impl<'s> ArchivedDocument<'s> {
     /// Gives the bodies that this one borrows chunks from: they must be kept as long as this one is.
     pub fn lenders(&self) -> &[EpochId] {
         &self.manifest.lenders
+    }
+
+    /// Gives the tool results that the epoch names: they must be kept as long as this body is.
+    pub fn artifacts(&self) -> &[ArtifactId] {
+        &self.manifest.artifacts
     }
 
     pub(crate) fn manifest(&self) -> &Manifest {

@@ -12,7 +12,7 @@
 
 use std::ops::Range;
 
-use plimsoll::id::{EpochId, Key};
+use plimsoll::id::{ArtifactId, EpochId, Key};
 use serde::{Deserialize, Serialize};
 
 use crate::chunk;
@@ -34,6 +34,8 @@ pub(crate) struct Manifest {
     pub(crate) blake3: String,
     /// The byte ranges that the compaction removed, in order: start, end.
     pub(crate) removed: Vec<(u64, u64)>,
+    /// The tool results that the epoch names.
+    pub(crate) artifacts: Vec<ArtifactId>,
     /// The bodies that chunks are borrowed from.
     pub(crate) lenders: Vec<EpochId>,
     /// The chunks, in order.

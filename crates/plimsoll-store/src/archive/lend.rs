@@ -26,49 +26,64 @@ const COMPARED_AT_ONCE: usize = 16;
 /// Where a chunk stands: in which body, from which byte of its file, how many bytes.
 pub(super) type Place = (EpochId, u64, u64);
 
-/// Collects the chunks that recent bodies of the session hold, by hash.
-pub(super) fn known_chunks(
+/// Tells for each body of a session when it was last used: created or replayed.
+pub(super) fn last_uses(
     backend: &dyn Backend,
     session: &SessionId,
-    now: SystemTime,
-) -> Result<HashMap<String, Place>> {
-    let mut used: HashMap<EpochId, SystemTime> = HashMap::new();
-    let mut bodies = Vec::new();
+) -> Result<HashMap<EpochId, SystemTime>> {
+    let mut replayed: HashMap<EpochId, SystemTime> = HashMap::new();
+    let mut uses = HashMap::new();
     for entry in backend.list(&Folder::EpochsOf(session.clone()))?.records {
         match entry.key.record() {
-            Some(Record::Body(id)) => bodies.push((entry.modified, id)),
+            Some(Record::Body(id)) => {
+                uses.insert(id, entry.modified);
+            }
             Some(Record::Replayed { epoch, day }) => {
                 let time = SystemTime::UNIX_EPOCH + Duration::from_secs(u64::from(day) * DAY);
-                let last = used.entry(epoch).or_insert(time);
+                let last = replayed.entry(epoch).or_insert(time);
                 *last = time.max(*last);
             }
             _ => {}
         }
     }
-    for (time, id) in &mut bodies {
-        *time = used
+    for (id, used) in &mut uses {
+        *used = replayed
             .get(&id.plain())
-            .copied()
-            .map_or(*time, |replayed| replayed.max(*time));
+            .map_or(*used, |replayed| *replayed.max(used));
     }
-    // A time in the future counts as now.
-    bodies.retain(|(time, _)| {
-        now.duration_since(*time)
-            .map_or(true, |idle| idle <= LEND_BODY)
-    });
+    Ok(uses)
+}
+
+/// Tells whether a body last used then is safe to rely on for a good while. A time in the future counts as now.
+pub(super) fn is_fresh(used: SystemTime, now: SystemTime) -> bool {
+    now.duration_since(used)
+        .map_or(true, |idle| idle <= LEND_BODY)
+}
+
+/// Collects the chunks that the bodies used last, and not too long ago, hold: by hash.
+pub(super) fn known_chunks(
+    backend: &dyn Backend,
+    uses: &HashMap<EpochId, SystemTime>,
+    now: SystemTime,
+) -> HashMap<String, Place> {
+    let mut bodies: Vec<(SystemTime, &EpochId)> = uses
+        .iter()
+        .filter(|(_, used)| is_fresh(**used, now))
+        .map(|(id, used)| (*used, id))
+        .collect();
     bodies.sort_by(|one, other| other.cmp(one));
 
     let mut known = HashMap::new();
     for (_, id) in bodies.into_iter().take(LENDERS) {
         // A body that cannot be read lends nothing; it is no reason not to archive.
-        let Ok(Some(lender)) = ArchivedDocument::open(backend, &id) else {
+        let Ok(Some(lender)) = ArchivedDocument::open(backend, id) else {
             continue;
         };
         for (hash, place) in lender.places() {
             known.entry(hash).or_insert(place);
         }
     }
-    Ok(known)
+    known
 }
 
 impl ArchivedDocument<'_> {
