@@ -113,6 +113,9 @@ struct Merging {
     parts: Vec<Part>,
     /// What each part merges into with the next. Apart from the rest because it is scanned all the time.
     merges: Vec<Merge>,
+    /// Bytes encoded so far: the work done, which tests hold to be linear.
+    #[cfg(test)]
+    encoded: usize,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -274,6 +277,70 @@ mod tests {
 
     use super::super::vocabulary::O200K;
     use super::*;
+
+    /// One class of characters without end, in the shapes that have stalled or crashed tokenizers.
+    fn endless() -> Vec<String> {
+        let mut seed = 0x5EED_u64;
+        let mut random = |alphabet: &str| -> String {
+            let alphabet: Vec<char> = alphabet.chars().collect();
+            let mut text = String::new();
+            while text.len() < 60_000 {
+                seed = seed
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(1_442_695_040_888_963_407);
+                text.push(alphabet[(seed >> 33) as usize % alphabet.len()]);
+            }
+            text
+        };
+        let alphabets = [
+            " ",
+            " \t",
+            "a",
+            "A",
+            "=",
+            "-=",
+            "\n",
+            "\r\n",
+            "'",
+            "ab",
+            "etaoin",
+            "abcdefghijklmnopqrstuvwxyz",
+            "\u{301}",
+            "\u{300}\u{301}\u{302}",
+            "\u{4E00}",
+            "\u{4E2D}\u{6587}\u{7684}\u{662F}\u{4E0D}",
+            "\u{1F600}",
+            "\u{1F600}\u{200D}\u{FE0F}",
+            "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz",
+            "!\"#$%&'()*+,-./:;<=>?@[]^_`{|}~",
+        ];
+        alphabets.into_iter().map(&mut random).collect()
+    }
+
+    #[test]
+    fn tokenizer_goes_quadratic_on_long_runs_of_one_class() {
+        for text in endless() {
+            let mut encoder = Encoder::default();
+            let count = encoder.count(&O200K, text.as_bytes());
+            assert_eq!(
+                count,
+                bpe_openai::o200k_base().bpe.count(text.as_bytes()),
+                "{:?}",
+                text.get(..20)
+            );
+            let work = encoder.merging.encoded;
+            assert!(
+                work <= 8 * text.len(),
+                "{work} bytes encoded for {} of {:?}",
+                text.len(),
+                text.get(..20)
+            );
+            assert!(
+                encoder.merging.parts.capacity() < 4_096,
+                "sections stay short"
+            );
+        }
+    }
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(40))]
