@@ -1,3 +1,4 @@
 //! Benchmarks of Plimsoll against its peers.
 
+pub mod body;
 pub mod text;

@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use super::document::{Envelope, Layout};
 use super::{
-    Document, Edit, Format, Kind, Span, Tape, Value, claude_code, codex, gemini, openai_chat, quote,
+    Document, Edit, Format, Kind, Span, Tape, Text, Value, claude_code, codex, gemini, openai_chat,
+    quote,
 };
 use crate::transcript::{Message, Role};
 use crate::units::Tokens;
@@ -303,22 +304,28 @@ fn without_values(root: Value<'_, '_>, gone: &[Span]) -> Vec<Span> {
     let mut removals = Vec::new();
     let mut open = vec![root];
     while let Some(value) = open.pop() {
-        let (parts, values): (Vec<Span>, Vec<Value<'_, '_>>) = match value.kind() {
+        // Of duplicate keys the last counts, so an earlier one would come to light: all of a key leave together.
+        let leaves = |key: Text<'_>| {
+            let named = |(other, field): (Text<'_>, Value<'_, '_>)| {
+                gone.contains(&field.span()) && other.decode() == key.decode()
+            };
+            value.fields().any(named)
+        };
+        let (parts, values): (Vec<Span>, Vec<(Value<'_, '_>, bool)>) = match value.kind() {
             Kind::Array => value
                 .elements()
-                .map(|element| (element.span(), element))
+                .map(|element| (element.span(), (element, gone.contains(&element.span()))))
                 .unzip(),
             Kind::Object => value
                 .members()
-                .map(|(key, field)| (key.span().join(field.span()), field))
+                .map(|(key, field)| {
+                    let leaves = key.text().is_some_and(leaves);
+                    (key.span().join(field.span()), (field, leaves))
+                })
                 .unzip(),
             _ => continue,
         };
-        let is_gone = |index: usize| {
-            values
-                .get(index)
-                .is_some_and(|value| gone.contains(&value.span()))
-        };
+        let is_gone = |index: usize| values.get(index).is_some_and(|(_, leaves)| *leaves);
         if values.is_empty() {
             continue;
         }
@@ -331,7 +338,8 @@ fn without_values(root: Value<'_, '_>, gone: &[Span]) -> Vec<Span> {
         open.extend(
             values
                 .into_iter()
-                .filter(|value| !gone.contains(&value.span())),
+                .filter(|(_, leaves)| !leaves)
+                .map(|(value, _)| value),
         );
     }
     removals
