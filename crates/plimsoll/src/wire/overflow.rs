@@ -313,19 +313,16 @@ fn two_numbers(said: &str) -> (Option<u64>, Option<u64>) {
     while let Some(character) = rest.chars().next() {
         let starts = character.is_ascii_digit()
             && !(before.is_ascii_alphanumeric() || matches!(before, '-' | '_' | '.' | '/'));
-        match number(rest).filter(|_| starts) {
-            Some((value, after)) => {
-                let part_of_a_name =
-                    after.starts_with(|next: char| next.is_ascii_alphabetic() || next == '-');
-                if (1_000..100_000_000).contains(&value) && !part_of_a_name {
-                    found.push(value);
-                }
-                (rest, before) = (after, '0');
+        if let Some((value, after)) = number(rest).filter(|_| starts) {
+            let part_of_a_name =
+                after.starts_with(|next: char| next.is_ascii_alphabetic() || next == '-');
+            if (1_000..100_000_000).contains(&value) && !part_of_a_name {
+                found.push(value);
             }
-            None => {
-                before = character;
-                rest = rest.get(character.len_utf8()..).unwrap_or("");
-            }
+            (rest, before) = (after, '0');
+        } else {
+            before = character;
+            rest = rest.get(character.len_utf8()..).unwrap_or("");
         }
     }
     found.dedup();

@@ -51,7 +51,7 @@ pub enum RewriteError {
     },
 }
 
-impl<'a> Document<'a> {
+impl Document<'_> {
     /// Turns a decision into edits of this document, in ascending order, ready for [`splice`](super::splice).
     ///
     /// Request bodies and logs of messages get the continuation in place of what leaves. Files that a program resumes
@@ -176,10 +176,8 @@ impl<'a> Document<'a> {
             .zip(spans.next())
             .and_then(|(first, second)| self.bytes.get(first.end()..second.start()))
             .unwrap_or(&[]);
-        let is_separator = gap.iter().filter(|byte| **byte == b',').count() == 1
-            && gap
-                .iter()
-                .all(|byte| *byte == b',' || byte.is_ascii_whitespace());
+        let mut visible = gap.iter().filter(|byte| !byte.is_ascii_whitespace());
+        let is_separator = visible.next() == Some(&b',') && visible.next().is_none();
         if is_separator { gap } else { b"," }
     }
 
@@ -224,10 +222,11 @@ impl<'a> Document<'a> {
                 let (mut from, mut to) = (Tape::default(), Tape::default());
                 let bytes = self.bytes;
                 let read = |tape: &mut Tape, entry| tape.parse(bytes, self.span_of(entry).start()).is_ok();
-                if read(&mut from, first) && read(&mut to, last) {
-                    if let (Some(first), Some(last)) = (from.root(bytes), to.root(bytes)) {
-                        return openai_chat::record(first, last, role, &text);
-                    }
+                if read(&mut from, first)
+                    && read(&mut to, last)
+                    && let (Some(first), Some(last)) = (from.root(bytes), to.root(bytes))
+                {
+                    return openai_chat::record(first, last, role, &text);
                 }
                 openai_chat::message_of(self.envelope, role, &text)
             }
@@ -265,11 +264,12 @@ impl<'a> Document<'a> {
                 .filter_map(|(_, block)| Some(kept.blocks.get(*block)?.span))
                 .collect();
             for entry in &kept.entries {
-                if tape.parse(self.bytes, self.span_of(*entry).start()).is_ok() {
-                    if let Some(root) = tape.root(self.bytes) {
-                        let removals = without_values(root, &spans);
-                        edits.extend(removals.into_iter().map(Edit::remove));
-                    }
+                let start = self.span_of(*entry).start();
+                if tape.parse(self.bytes, start).is_ok()
+                    && let Some(root) = tape.root(self.bytes)
+                {
+                    let removals = without_values(root, &spans);
+                    edits.extend(removals.into_iter().map(Edit::remove));
                 }
             }
         }
@@ -388,7 +388,7 @@ mod tests {
             let bytes = if pretty { serde_json::to_vec_pretty(&values) } else { serde_json::to_vec(&values) }.unwrap();
             let mut tape = Tape::default();
             tape.parse(&bytes, 0).unwrap();
-            let spans: Vec<Span> = tape.root(&bytes).unwrap().elements().map(|value| value.span()).collect();
+            let spans: Vec<Span> = tape.root(&bytes).unwrap().elements().map(Value::span).collect();
             let edits: Vec<_> = without(&spans, |index| gone[index]).into_iter().map(Edit::remove).collect();
             let spliced = splice(&bytes, &edits).unwrap();
             let left: Vec<usize> = serde_json::from_slice(&spliced).unwrap();
