@@ -1,5 +1,6 @@
 //! Benchmarks of Plimsoll against its peers.
 
+pub mod body;
 pub mod samples;
 pub mod text;
 

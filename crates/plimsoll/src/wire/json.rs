@@ -286,7 +286,7 @@ impl Tape {
                 if torn
                     || (len > 0
                         && len == rest.len()
-                        && token.first().is_some_and(|b| b.is_ascii_digit()))
+                        && token.first().is_some_and(u8::is_ascii_digit))
                 {
                     return Err(JsonError::Truncated {
                         offset: bytes.len(),

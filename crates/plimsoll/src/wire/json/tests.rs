@@ -83,7 +83,7 @@ fn a_second_value_glued_behind_the_first_is_left_for_the_next_call() {
 
 #[test]
 fn not_a_number_is_tolerated() {
-    let bytes = br#"[NaN, Infinity, -Infinity]"#;
+    let bytes = br"[NaN, Infinity, -Infinity]";
     assert_eq!(
         parse(bytes)
             .unwrap()
