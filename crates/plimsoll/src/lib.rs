@@ -2,11 +2,12 @@
 //!
 //! Bytes in, edits out: a conversation is never re-encoded. See `docs/architecture.md`.
 
-pub mod transcript;
 pub mod budget;
+pub mod compact;
+pub mod id;
 pub mod model;
 pub mod token;
-pub mod id;
+pub mod transcript;
 mod units;
 pub mod wire;
 

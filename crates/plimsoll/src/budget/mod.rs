@@ -2,8 +2,12 @@
 
 mod breaker;
 mod feasibility;
+mod measure;
 mod threshold;
 
 pub use breaker::{Attempt, Breaker, Permit, Strike, Trigger};
 pub use feasibility::{Acceptance, Feasibility, accept, feasibility, tail_budget};
+pub use measure::{
+    ByKind, ByRole, CALL_OVERHEAD, Count, MESSAGE_OVERHEAD, Measure, Meter, TOOLS_OVERHEAD,
+};
 pub use threshold::{Capacity, Level, Mark, Policy, RESERVE_CAP, TAIL_CAP, Thresholds, threshold};

@@ -37,10 +37,21 @@ impl Encoder {
         let mut encoded: &[u8] = &[];
         while done < piece.len() {
             let end = piece.len().min(done + SECTION);
-            let mut again = usize::from(self.lengths.last().is_some_and(|length| usize::from(*length) <= CHEAP));
+            let mut again = usize::from(
+                self.lengths
+                    .last()
+                    .is_some_and(|length| usize::from(*length) <= CHEAP),
+            );
             loop {
                 let kept = self.lengths.len().saturating_sub(again);
-                let redone: usize = self.lengths.get(kept..).unwrap_or_default().iter().copied().map(usize::from).sum();
+                let redone: usize = self
+                    .lengths
+                    .get(kept..)
+                    .unwrap_or_default()
+                    .iter()
+                    .copied()
+                    .map(usize::from)
+                    .sum();
                 let start = done - redone;
                 let section = piece.get(start..end).unwrap_or_default();
                 // Long pieces repeat themselves more often than not: rules, padding, blank lines.
@@ -50,8 +61,14 @@ impl Encoder {
                     self.section.extend(self.merging.lengths());
                     encoded = section;
                 }
-                let before = kept.checked_sub(1).and_then(|last| self.lengths.get(last)).map(|length| usize::from(*length));
-                let first = self.section.first().map_or(0, |length| usize::from(*length));
+                let before = kept
+                    .checked_sub(1)
+                    .and_then(|last| self.lengths.get(last))
+                    .map(|length| usize::from(*length));
+                let first = self
+                    .section
+                    .first()
+                    .map_or(0, |length| usize::from(*length));
                 let holds = before.is_none_or(|before| {
                     let both = piece.get(start - before..start + first).unwrap_or_default();
                     self.seam.holds(vocabulary, both, before)
@@ -86,7 +103,11 @@ impl Seam {
             self.both.extend_from_slice(both);
             self.at = at;
             self.held = self.merging.encode(vocabulary, both) == 2
-                && self.merging.lengths().next().is_some_and(|length| usize::from(length) == at);
+                && self
+                    .merging
+                    .lengths()
+                    .next()
+                    .is_some_and(|length| usize::from(length) == at);
         }
         self.held
     }
@@ -111,14 +132,16 @@ impl Merging {
     /// Encodes a piece and gives the number of tokens.
     fn encode(&mut self, vocabulary: &Vocabulary, piece: &[u8]) -> usize {
         self.parts.clear();
-        self.parts.extend((0_u32..).zip(piece).map(|(at, byte)| Part {
-            token: vocabulary.of_byte(*byte),
-            previous: at.wrapping_sub(1),
-            next: at + 1,
-        }));
+        self.parts
+            .extend((0_u32..).zip(piece).map(|(at, byte)| Part {
+                token: vocabulary.of_byte(*byte),
+                previous: at.wrapping_sub(1),
+                next: at + 1,
+            }));
         self.merged.clear();
         let pairs = self.parts.iter().zip(self.parts.iter().skip(1));
-        self.merged.extend(pairs.map(|(left, right)| vocabulary.merge(left.token, right.token)));
+        self.merged
+            .extend(pairs.map(|(left, right)| vocabulary.merge(left.token, right.token)));
         self.merged.push(NONE);
 
         let mut count = piece.len();
@@ -127,7 +150,11 @@ impl Merging {
         {
             // All pairs that merge into the lowest token, from left to right: merging them makes no lower one.
             let mut from = 0;
-            while let Some(found) = self.merged.get(from..).and_then(|rest| rest.iter().position(|m| *m == lowest)) {
+            while let Some(found) = self
+                .merged
+                .get(from..)
+                .and_then(|rest| rest.iter().position(|m| *m == lowest))
+            {
                 self.merge_at(vocabulary, from + found, lowest);
                 count -= 1;
                 from += found + 1;
@@ -138,14 +165,26 @@ impl Merging {
 
     /// Merges the part at an offset with the next.
     fn merge_at(&mut self, vocabulary: &Vocabulary, at: usize, token: u32) {
-        let Some(Part { previous, next: absorbed, .. }) = self.part(at) else { return };
-        let Some(Part { next, .. }) = self.part(absorbed as usize) else { return };
+        let Some(Part {
+            previous,
+            next: absorbed,
+            ..
+        }) = self.part(at)
+        else {
+            return;
+        };
+        let Some(Part { next, .. }) = self.part(absorbed as usize) else {
+            return;
+        };
         if let Some(part) = self.parts.get_mut(at) {
             (part.token, part.next) = (token, next);
         }
         self.set_merged(absorbed as usize, NONE);
         let after = self.parts.get_mut(next as usize).map_or(NONE, |following| {
-            #[expect(clippy::cast_possible_truncation, reason = "pieces merged at once are short")]
+            #[expect(
+                clippy::cast_possible_truncation,
+                reason = "pieces merged at once are short"
+            )]
             let at = at as u32;
             following.previous = at;
             vocabulary.merge(token, following.token)

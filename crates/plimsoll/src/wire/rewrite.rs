@@ -127,7 +127,7 @@ impl<'a> Document<'a> {
     }
 
     /// Whether two user messages in a row are refused by (some) servers of this format.
-    fn needs_alternation(&self) -> bool {
+    pub(crate) fn needs_alternation(&self) -> bool {
         matches!(self.format, Format::OpenaiChat | Format::Gemini)
     }
 
