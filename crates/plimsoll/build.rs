@@ -2,6 +2,10 @@
 //!
 //! The ranks come from `tiktoken-rs`, which ships OpenAI's published files; the Unicode classes from `regex-syntax`,
 //! so that they are the ones the reference implementations' patterns see.
+#![allow(
+    clippy::disallowed_methods,
+    reason = "the library is pure; what builds it writes files"
+)]
 
 use std::error::Error;
 use std::path::Path;
@@ -134,6 +138,10 @@ mod vocabulary {
                 }
             }
         }
+        let mut of_two = Vec::new();
+        for left in of_byte {
+            of_two.extend(of_byte.iter().map(|right| pairs.find(left, *right)));
+        }
         let le64 = |slots: &[u64]| {
             slots
                 .iter()
@@ -149,6 +157,7 @@ mod vocabulary {
         fs::write(out.join(format!("{name}.pairs")), le64(&pairs.0))?;
         fs::write(out.join(format!("{name}.slots")), le32(&slots))?;
         fs::write(out.join(format!("{name}.bytes")), le32(&of_byte))?;
+        fs::write(out.join(format!("{name}.twos")), le32(&of_two))?;
         fs::write(out.join(format!("{name}.arena")), arena)?;
         Ok(())
     }

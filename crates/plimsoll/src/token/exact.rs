@@ -147,7 +147,6 @@ impl Key {
     #[inline]
     fn count_in(self, place: u128) -> Option<usize> {
         let difference = place ^ self.0;
-        #[expect(clippy::cast_possible_truncation, reason = "four bits")]
         (difference << 4 == 0).then_some((difference >> 124) as usize)
     }
 

@@ -216,3 +216,43 @@ fn special_tokens_in_text_are_text() {
     }
     assert_exact("<|endoftext|><|start|>assistant<|channel|>final");
 }
+
+#[test]
+fn long_runs_of_one_class_crash_no_count() {
+    // A reference implementation runs out of stack on the first of these.
+    for unit in [
+        " ",
+        "\t ",
+        "a",
+        "A",
+        "=",
+        "\n",
+        "\r\n",
+        "'",
+        "7",
+        "\u{301}",
+        "\u{4E2D}",
+        "\u{1F600}",
+        "\u{301}AB",
+        "/",
+    ] {
+        assert_exact(&unit.repeat(150_000 / unit.len()));
+    }
+}
+
+#[test]
+fn methods_and_encodings_keep_their_names() {
+    let methods = [
+        Method::Exact,
+        Method::Reported,
+        Method::Calibrated,
+        Method::Estimated,
+    ];
+    let names = serde_json::to_string(&(methods, Encoding::ALL, Family::ALL)).unwrap();
+    insta::assert_snapshot!(names, @r#"[["exact","reported","calibrated","estimated"],["o200k_base","o200k_harmony","cl100k_base"],["claude","claude-4.7","gemini","generic"]]"#);
+    for &encoding in Encoding::ALL {
+        assert_eq!(encoding.name().parse(), Ok(encoding));
+    }
+    let error = "gpt2".parse::<Encoding>().unwrap_err();
+    insta::assert_snapshot!(error, @"no encoding is named `gpt2`; there are o200k_base, o200k_harmony, cl100k_base");
+}

@@ -10,6 +10,7 @@ pub(super) struct Vocabulary {
     pairs: &'static [[u8; 8]],
     slots: &'static [[u8; 4]],
     of_byte: &'static [[u8; 4]],
+    of_two: &'static [[u8; 4]],
     arena: &'static [u8],
 }
 
@@ -23,6 +24,9 @@ macro_rules! tables {
                 .as_chunks()
                 .0,
             of_byte: include_bytes!(concat!(env!("OUT_DIR"), "/", $name, ".bytes"))
+                .as_chunks()
+                .0,
+            of_two: include_bytes!(concat!(env!("OUT_DIR"), "/", $name, ".twos"))
                 .as_chunks()
                 .0,
             arena: include_bytes!(concat!(env!("OUT_DIR"), "/", $name, ".arena")),
@@ -68,6 +72,15 @@ impl Vocabulary {
     pub(super) fn of_byte(&self, byte: u8) -> u32 {
         self.of_byte
             .get(usize::from(byte))
+            .map_or(NONE, |token| u32::from_le_bytes(*token))
+    }
+
+    /// The token that two bytes merge into, or [`NONE`]. Half of all merges looked for are these, so they have a table
+    /// that is small enough to stay in a core's own cache.
+    pub(super) fn merge_bytes(&self, left: u8, right: u8) -> u32 {
+        let at = usize::from(left) << 8 | usize::from(right);
+        self.of_two
+            .get(at)
             .map_or(NONE, |token| u32::from_le_bytes(*token))
     }
 
