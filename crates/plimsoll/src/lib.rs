@@ -5,6 +5,7 @@
 pub mod budget;
 pub mod compact;
 pub mod id;
+pub mod listing;
 pub mod model;
 pub mod token;
 pub mod transcript;

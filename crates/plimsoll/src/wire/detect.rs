@@ -1,6 +1,9 @@
 //! Which format some bytes are in, judged by their content alone.
 
-use super::{Format, JsonError, Kind, ParseError, ParseOptions, Tape, Value, lines::Lines, parse};
+use super::document::Envelope;
+use super::{
+    Format, Kind, ParseError, ParseOptions, Tape, Text, Value, lines::Lines, openai_chat, parse,
+};
 
 /// How many objects of a log are looked at before giving up.
 const LOG_SAMPLE: usize = 200;
@@ -24,146 +27,245 @@ pub(super) fn is_record(root: Value<'_, '_>) -> bool {
 }
 
 /// Whether input that is not JSON starts like a body, so that the error in its JSON is what a person wants to hear.
-pub(super) fn starts_like_body(bytes: &[u8], start: usize, error: &JsonError) -> bool {
-    let first = bytes
+/// A log line may start with a bracket too (`[info] …`); what a body opens with is a key, or an object in an array.
+pub(super) fn starts_like_body(bytes: &[u8], start: usize) -> bool {
+    let mut visible = bytes
         .iter()
         .skip(start)
-        .find(|byte| !byte.is_ascii_whitespace());
-    let at = match error {
-        JsonError::Truncated { offset }
-        | JsonError::Unexpected { offset, .. }
-        | JsonError::TooDeep { offset, .. } => *offset,
+        .filter(|byte| !byte.is_ascii_whitespace());
+    matches!(
+        (visible.next(), visible.next()),
+        (Some(b'{'), Some(b'"')) | (Some(b'['), Some(b'{' | b'[')) | (Some(b'{' | b'['), None)
+    )
+}
+
+/// Where programs keep the list of a conversation's messages, the API's own name first.
+const LISTS: [&str; 6] = [
+    "messages",
+    "history",
+    "trajectory",
+    "traj",
+    "conversation",
+    "raw_messages",
+];
+
+/// The request inside a recorded exchange or a log of one sample; the value itself if it is no such thing.
+pub(super) fn request<'t, 'a>(root: Value<'t, 'a>) -> Value<'t, 'a> {
+    if root.kind() != Kind::Object || is_request(root) {
+        return root;
+    }
+    let samples = || root.get("samples").into_iter().flat_map(Value::elements);
+    let only = || samples().next().filter(|_| samples().nth(1).is_none());
+    root.get("body")
+        .filter(|inner| is_request(*inner))
+        .or_else(|| root.get("request").filter(|inner| is_request(*inner)))
+        .or_else(|| only().filter(|inner| list(*inner).is_some()))
+        .unwrap_or(root)
+}
+
+fn is_request(value: Value<'_, '_>) -> bool {
+    value.kind() == Kind::Object
+        && (list(value).is_some() || contents(value).is_some() || input(value).is_some())
+}
+
+/// The messages of a body of Anthropic's or `OpenAI`'s chat: an array whose elements have roles.
+pub(super) fn list<'t, 'a>(root: Value<'t, 'a>) -> Option<Value<'t, 'a>> {
+    let is_list = |list: &Value<'t, 'a>| {
+        let mut objects = list
+            .elements()
+            .filter(|element| element.kind() == Kind::Object);
+        list.kind() == Kind::Array && objects.any(is_message)
     };
-    matches!(first, Some(b'{' | b'[')) && at > start + 1
+    if root.kind() == Kind::Array {
+        return Some(root).filter(is_list);
+    }
+    let named = LISTS
+        .into_iter()
+        .find_map(|name| root.get(name).filter(is_list));
+    // A request whose messages are still to come.
+    let empty = || {
+        root.get("messages")
+            .filter(|list| list.kind() == Kind::Array && list.elements().next().is_none())
+    };
+    named.or_else(empty)
+}
+
+fn is_message(value: Value<'_, '_>) -> bool {
+    let has_role = value.get("role").and_then(Value::text).is_some();
+    has_role && value.get("parts").is_none() || openai_chat::constructed(value).is_some()
+}
+
+/// The contents of a Gemini body or session, and what stands around each of them.
+pub(super) fn contents<'t, 'a>(root: Value<'t, 'a>) -> Option<(Envelope, Value<'t, 'a>)> {
+    let array = |name| root.get(name).filter(|value| value.kind() == Kind::Array);
+    let has_parts = |value: Value<'_, '_>| value.get("parts").is_some();
+    if root.kind() == Kind::Array {
+        let found = root.elements().any(has_parts);
+        return found.then_some((Envelope::Bare, root));
+    }
+    if let Some(contents) = array("contents") {
+        return Some((Envelope::Bare, contents));
+    }
+    if let Some(history) = array("history").filter(|list| list.elements().any(has_parts)) {
+        return Some((Envelope::Bare, history));
+    }
+    let typed = |value: Value<'_, '_>| {
+        let kind = |name: &str| text(value, "type").is_some_and(|kind| kind.is(name));
+        let said = value.get("content").is_some() && value.get("role").is_none();
+        said && (kind("user") || kind("gemini"))
+    };
+    if let Some(messages) = array("messages").filter(|list| list.elements().any(typed)) {
+        return Some((Envelope::Typed, messages));
+    }
+    let event = |value: Value<'_, '_>| value.get("content").is_some_and(has_parts);
+    array("events")
+        .filter(|list| list.elements().any(event))
+        .map(|events| (Envelope::Event, events))
+}
+
+/// The input of a Responses body.
+fn input<'t, 'a>(root: Value<'t, 'a>) -> Option<Value<'t, 'a>> {
+    let item = |value: Value<'_, '_>| text(value, "type").is_some() || is_message(value);
+    root.get("input").filter(|input| match input.kind() {
+        Kind::String => true,
+        Kind::Array => input.elements().next().is_none() || input.elements().any(item),
+        _ => false,
+    })
 }
 
 /// Names the format of a body.
 pub(super) fn body(root: Value<'_, '_>) -> Result<Format, ParseError> {
-    let unrecognised = |found: &str| {
-        Err(ParseError::Unrecognised {
-            found: found.to_owned(),
-        })
-    };
-    match root.kind() {
-        Kind::Object => {}
-        Kind::Array => {
-            return match root
-                .elements()
-                .find(|element| element.kind() == Kind::Object)
-            {
-                Some(first) if first.get("parts").is_some() => Ok(Format::Gemini),
-                Some(first) if first.get("role").is_some() => Ok(messages(root, root)),
-                Some(first) if is_item(first) => Ok(Format::OpenaiResponses),
-                _ => unrecognised("a JSON array whose elements are no messages"),
-            };
-        }
-        _ => return unrecognised("a JSON value that is neither an object nor an array"),
-    }
-    if root.get("contents").is_some()
-        || root
-            .get("request")
-            .is_some_and(|request| request.get("contents").is_some())
-    {
+    if contents(root).is_some() {
         return Ok(Format::Gemini);
     }
-    let array = |name| root.get(name).filter(|value| value.kind() == Kind::Array);
-    if let Some(list) = array("messages").or_else(|| array("history")) {
-        return match list
-            .elements()
-            .find(|element| element.kind() == Kind::Object)
-        {
-            Some(first) if first.get("parts").is_some() && first.get("content").is_none() => {
-                Ok(Format::Gemini)
+    let found = match root.kind() {
+        Kind::Array if root.elements().any(is_item) => return Ok(Format::OpenaiResponses),
+        Kind::Object if root.get("messages").is_none() && input(root).is_some() => {
+            return Ok(Format::OpenaiResponses);
+        }
+        Kind::Array | Kind::Object => {
+            if let Some(list) = list(root) {
+                return Ok(messages(root, list));
             }
-            _ => Ok(messages(root, list)),
-        };
-    }
-    if root
-        .get("input")
-        .is_some_and(|input| matches!(input.kind(), Kind::Array | Kind::String))
-    {
-        return Ok(Format::OpenaiResponses);
-    }
-    unrecognised("a JSON object without `messages`, `input` or `contents`")
+            match root.kind() {
+                Kind::Array => "a JSON array whose elements are no messages",
+                _ if LISTS.into_iter().any(|name| root.get(name).is_some()) => {
+                    "a JSON object whose messages have no roles"
+                }
+                _ => "a JSON object without `messages`, `input` or `contents`",
+            }
+        }
+        _ => "a JSON value that is neither an object nor an array",
+    };
+    Err(ParseError::Unrecognised {
+        found: found.to_owned(),
+    })
 }
 
 /// Whether an object is an item of the Responses API.
 fn is_item(value: Value<'_, '_>) -> bool {
-    value.get("type").and_then(Value::text).is_some_and(|kind| {
+    text(value, "type").is_some_and(|kind| {
         let kind = kind.decode();
-        ["message", "reasoning", "item_reference", "compaction"].contains(&kind.as_ref())
-            || kind.ends_with("_call")
-            || kind.ends_with("_call_output")
+        match kind.as_ref() {
+            "message" => value.get("role").is_some(),
+            "reasoning" => {
+                value.get("summary").is_some() || value.get("encrypted_content").is_some()
+            }
+            "item_reference" | "compaction" => true,
+            kind => kind.ends_with("_call") || kind.ends_with("_call_output"),
+        }
     })
 }
 
 /// Tells Anthropic's messages from `OpenAI`'s: both have `messages` with `role` and `content`.
 fn messages(root: Value<'_, '_>, list: Value<'_, '_>) -> Format {
-    let object = root.kind() == Kind::Object;
-    if object {
-        if root.get("anthropic_version").is_some() || root.get("system").is_some() {
-            return Format::Anthropic;
-        }
-        let tool = root.get("tools").and_then(|tools| tools.elements().next());
-        if let Some(tool) = tool {
-            if tool.get("function").is_some() {
-                return Format::OpenaiChat;
-            }
-            if tool.get("input_schema").is_some() {
-                return Format::Anthropic;
-            }
-        }
+    if let Some(format) = by_request(root) {
+        return format;
     }
-    for message in list.elements() {
-        if message.get("tool_calls").is_some() || message.get("tool_call_id").is_some() {
-            return Format::OpenaiChat;
-        }
-        if message
-            .get("role")
-            .and_then(Value::text)
-            .is_some_and(|role| role.is("tool"))
-        {
-            return Format::OpenaiChat;
-        }
-        for block in message.get("content").into_iter().flat_map(Value::elements) {
-            let Some(kind) = block.get("type").and_then(Value::text) else {
-                continue;
-            };
-            let kind = kind.decode();
-            if matches!(
-                kind.as_ref(),
-                "tool_use"
-                    | "tool_result"
-                    | "thinking"
-                    | "redacted_thinking"
-                    | "image"
-                    | "document"
-            ) {
-                return Format::Anthropic;
-            }
-            if matches!(kind.as_ref(), "image_url" | "input_audio" | "file") {
-                return Format::OpenaiChat;
-            }
-        }
+    if let Some(format) = list.elements().find_map(by_message) {
+        return format;
     }
-    let first_is_operator = list
+    let operator = list
         .elements()
         .next()
-        .and_then(|first| first.get("role"))
-        .and_then(Value::text)
+        .and_then(|first| text(first, "role"))
         .is_some_and(|role| role.is("system") || role.is("developer"));
-    if first_is_operator {
-        return Format::OpenaiChat;
-    }
-    let model = if object {
-        root.get("model").and_then(Value::text)
+    let claude = text(root, "model")
+        .is_some_and(|model| model.decode().to_ascii_lowercase().contains("claude"));
+    if claude && !operator {
+        Format::Anthropic
     } else {
-        None
-    };
-    match model {
-        Some(model) if model.decode().to_ascii_lowercase().contains("claude") => Format::Anthropic,
-        _ => Format::OpenaiChat,
+        Format::OpenaiChat
     }
+}
+
+/// What the fields beside the messages tell.
+fn by_request(root: Value<'_, '_>) -> Option<Format> {
+    let any = |names: &[&str]| names.iter().any(|name| root.get(name).is_some());
+    if any(&[
+        "anthropic_version",
+        "anthropic_beta",
+        "system",
+        "stop_sequences",
+    ]) {
+        return Some(Format::Anthropic);
+    }
+    let tool = root.get("tools").and_then(|tools| tools.elements().next());
+    if let Some(tool) = tool {
+        if tool.get("function").is_some() {
+            return Some(Format::OpenaiChat);
+        }
+        if tool.get("input_schema").is_some() {
+            return Some(Format::Anthropic);
+        }
+    }
+    let chat = any(&[
+        "max_completion_tokens",
+        "stream_options",
+        "response_format",
+        "reasoning_effort",
+        "frequency_penalty",
+        "presence_penalty",
+        "functions",
+    ]);
+    chat.then_some(Format::OpenaiChat)
+}
+
+/// What a message tells by its fields and its blocks.
+fn by_message(message: Value<'_, '_>) -> Option<Format> {
+    let any = |names: &[&str]| names.iter().any(|name| message.get(name).is_some());
+    if any(&[
+        "tool_calls",
+        "tool_call_id",
+        "tool_call_ids",
+        "function_call",
+        "reasoning_content",
+    ]) || openai_chat::constructed(message).is_some()
+        || text(message, "role").is_some_and(|role| role.is("tool") || role.is("function"))
+    {
+        return Some(Format::OpenaiChat);
+    }
+    for block in message.get("content").into_iter().flat_map(Value::elements) {
+        let Some(kind) = text(block, "type") else {
+            continue;
+        };
+        match kind.decode().as_ref() {
+            "tool_use" | "tool_result" | "thinking" | "redacted_thinking" | "server_tool_use" => {
+                return Some(Format::Anthropic);
+            }
+            "image" | "document" if block.get("source").is_some() => {
+                return Some(Format::Anthropic);
+            }
+            "image_url" | "input_audio" => return Some(Format::OpenaiChat),
+            "file" if block.get("file").is_some() => return Some(Format::OpenaiChat),
+            _ => {}
+        }
+    }
+    None
+}
+
+fn text<'a>(value: Value<'_, 'a>, key: &str) -> Option<Text<'a>> {
+    value.get(key).and_then(Value::text)
 }
 
 /// Names the format of a log by its first telling objects.

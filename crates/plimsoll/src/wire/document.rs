@@ -173,6 +173,7 @@ pub struct Document<'a> {
     pub(super) window: Option<Tokens>,
     pub(super) max_output: Option<Tokens>,
     pub(super) previous: Option<Text<'a>>,
+    pub(super) envelope: Envelope,
     pub(super) layout: Layout<'a>,
 }
 
@@ -189,6 +190,22 @@ pub(super) enum Layout<'a> {
     ClaudeCode(claude_code::Session<'a>),
     /// A rollout of Codex: edits are appended.
     Codex(codex::Rollout),
+}
+
+/// What stands around the messages of a log, so that one that is written looks like its neighbours.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Envelope {
+    /// Nothing: messages as the provider takes them.
+    #[default]
+    Bare,
+    /// `{"type":"message","message":{…}}`, a line of a session of pi or `OpenClaw`.
+    Record,
+    /// `{"lc":1,"type":"constructor","id":[…],"kwargs":{…}}`, a message that `LangChain` serialised.
+    Constructor,
+    /// `{"type":"user","content":…}`, an entry of a session of Gemini CLI.
+    Typed,
+    /// `{"author":…,"content":{…}}`, an event of the Agent Development Kit.
+    Event,
 }
 
 impl<'a> Document<'a> {
@@ -255,6 +272,7 @@ impl<'a> Document<'a> {
             window: None,
             max_output: None,
             previous: None,
+            envelope: Envelope::default(),
             layout,
         }
     }
@@ -305,17 +323,21 @@ pub fn parse<'a>(bytes: &'a [u8], options: &ParseOptions) -> Result<Document<'a>
         // One value and nothing after it: a body, or a log of a single line.
         Ok(end) if blank(bytes.get(end..).unwrap_or(&[])) => match tape.root(bytes) {
             Some(root) if !detect::is_record(root) => {
-                let format = options.format.map_or_else(|| detect::body(root), Ok)?;
-                body(bytes, format, root)
+                let request = detect::request(root);
+                let format = options.format.map_or_else(|| detect::body(request), Ok)?;
+                body(bytes, format, request).map(|mut document| {
+                    // A recorded exchange may name the model beside the request.
+                    let outer = || root.get("model").and_then(super::Value::text);
+                    document.model = document.model.or_else(outer);
+                    document
+                })
             }
             _ => log(bytes, mark, options, &mut tape),
         },
         Ok(_) => log(bytes, mark, options, &mut tape),
         Err(error) => match log(bytes, mark, options, &mut tape) {
             // Nothing in it is a log either. What starts like a body is judged as one.
-            Err(ParseError::Unrecognised { .. })
-                if detect::starts_like_body(bytes, mark, &error) =>
-            {
+            Err(ParseError::Unrecognised { .. }) if detect::starts_like_body(bytes, mark) => {
                 Err(error.into())
             }
             outcome => outcome,

@@ -19,6 +19,7 @@ mod span;
 mod splice;
 mod stamp;
 mod text;
+mod usage;
 
 pub use detect::detect;
 pub use document::{Document, Entry, Oddity, OddityKind, ParseError, ParseOptions, parse};
@@ -101,3 +102,6 @@ impl std::str::FromStr for Format {
     "unknown format `{0}`; known are anthropic, openai-chat, openai-responses, gemini, claude-code, codex"
 )]
 pub struct UnknownFormat(pub String);
+
+#[cfg(test)]
+mod tests;

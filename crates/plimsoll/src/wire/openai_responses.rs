@@ -457,3 +457,6 @@ fn block<'a>(value: Value<'_, 'a>, kind: BlockKind<'a>) -> Block<'a> {
 fn text<'a>(value: Value<'_, 'a>, key: &str) -> Option<Text<'a>> {
     value.get(key).and_then(Value::text)
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,234 @@
+//! The command line as typed: nothing is resolved here, and nothing is read.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueHint};
+
+/// Keeps an LLM agent inside its context window and loses nothing doing so.
+#[derive(Debug, Parser)]
+#[command(
+    name = "plimsoll",
+    version,
+    max_term_width = 100,
+    arg_required_else_help = true,
+    after_help = "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 infeasible (it cannot fit)."
+)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) global: Global,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// Options of every command.
+#[derive(Debug, Args)]
+pub(crate) struct Global {
+    /// Where what leaves a context is kept: a directory's file:/// URL, or memory:
+    /// [default: the user's data directory]
+    #[arg(long, global = true, env = "PLIMSOLL_STORE", value_name = "URL", hide_env_values = true)]
+    pub(crate) store: Option<String>,
+    /// Colour and bars on a terminal: auto, always or never
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto", hide_default_value = true)]
+    pub(crate) color: ColorWhen,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum ColorWhen {
+    Auto,
+    Always,
+    Never,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Count(CountArgs),
+    Context(ContextArgs),
+    Models(ModelsArgs),
+    Compact(CompactArgs),
+    Restore(RestoreArgs),
+    Completions(CompletionsArgs),
+}
+
+/// How a transcript is read.
+#[derive(Debug, Args)]
+pub(crate) struct Reading {
+    /// The wire format, if it should not be detected: anthropic, openai-chat, openai-responses, gemini, claude-code, codex
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) format: Option<String>,
+    /// The largest input taken, in MiB
+    #[arg(long, value_name = "MIB", default_value_t = 64)]
+    pub(crate) max_size: u64,
+}
+
+/// Count the tokens of text or of a transcript
+///
+/// A transcript is counted by role and by kind of block. Every count says how it was obtained: exact, reported,
+/// calibrated or estimated.
+#[derive(Debug, Args)]
+#[command(after_help = "Example: plimsoll count session.jsonl --model claude-sonnet-4-5")]
+pub(crate) struct CountArgs {
+    /// Files of text or transcripts; `-` or none is standard input
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) files: Vec<PathBuf>,
+    /// Count as this model does
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) model: Option<String>,
+    /// Force a tokenizer: o200k_base, cl100k_base or o200k_harmony
+    #[arg(long, value_name = "NAME", conflicts_with = "model")]
+    pub(crate) tokenizer: Option<String>,
+    #[command(flatten)]
+    pub(crate) reading: Reading,
+    /// Print one JSON object a file (an array of them and a total for several)
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Show what fills a transcript's context
+#[derive(Debug, Args)]
+#[command(after_help = "Example: plimsoll context session.jsonl")]
+pub(crate) struct ContextArgs {
+    /// A transcript; `-` or none is standard input
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) file: Option<PathBuf>,
+    /// Judge by this model's window and tokenizer [default: the model that the transcript names]
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) model: Option<String>,
+    /// The context window in tokens, if it is known better
+    #[arg(long, value_name = "TOKENS", value_parser = tokens)]
+    pub(crate) window: Option<u64>,
+    #[command(flatten)]
+    pub(crate) reading: Reading,
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Show the limits of models, and where each number comes from
+///
+/// Exits with 1 if a named model is unknown.
+#[derive(Debug, Args)]
+#[command(after_help = "Example: plimsoll models claude-sonnet-4-5")]
+pub(crate) struct ModelsArgs {
+    /// A model's name, or a part of several; without it, all are listed
+    #[arg(value_name = "QUERY")]
+    pub(crate) query: Option<String>,
+    /// Print one JSON object, or an array when the query matches several
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Compact a transcript: the older part becomes a summary, the recent tail stays verbatim
+///
+/// What is removed is archived first; `plimsoll restore` gives it back byte for byte. Session files of Claude Code and
+/// Codex are appended to in the program's own way, so that it resumes from there. This is a manual compaction: it needs
+/// no threshold. When there is too little to compact, the output is the input unchanged.
+#[derive(Debug, Args)]
+#[command(after_help = "Example: plimsoll compact session.jsonl -o compacted.jsonl")]
+pub(crate) struct CompactArgs {
+    /// A transcript; `-` or none is standard input
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) file: Option<PathBuf>,
+    /// Write the compacted transcript here instead of standard output
+    #[arg(short, long, value_name = "OUT", value_hint = ValueHint::FilePath)]
+    pub(crate) output: Option<PathBuf>,
+    /// Change FILE itself; a backup is kept beside it
+    #[arg(long, conflicts_with = "output")]
+    pub(crate) in_place: bool,
+    /// Judge by this model's limits and tokenizer [default: the model that the transcript names]
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) model: Option<String>,
+    /// The context window in tokens, if it is known better
+    #[arg(long, value_name = "TOKENS", value_parser = tokens)]
+    pub(crate) window: Option<u64>,
+    /// The model's output limit in tokens, if it is known better
+    #[arg(long, value_name = "TOKENS", value_parser = tokens)]
+    pub(crate) max_output: Option<u64>,
+    /// A bound on the whole result, in tokens: it is met, or the compaction is infeasible
+    #[arg(long, value_name = "TOKENS", value_parser = tokens)]
+    pub(crate) target_tokens: Option<u64>,
+    /// A bound on the tail that stays verbatim, in tokens
+    #[arg(long, value_name = "TOKENS", value_parser = tokens)]
+    pub(crate) keep_tokens: Option<u64>,
+    /// What the summary should pay attention to
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) instructions: Option<String>,
+    /// Who writes the summary: extract (embedded, offline)
+    #[arg(long, value_name = "SUMMARIZER", default_value = "extract")]
+    pub(crate) summarizer: String,
+    /// Compact even if there is little before the tail
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// Show the plan; change and store nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    #[command(flatten)]
+    pub(crate) reading: Reading,
+    /// Print the report as one JSON object on standard output; the transcript then only goes to -o or --in-place
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Write the exact bytes from before a compaction
+#[derive(Debug, Args)]
+#[command(after_help = "Example: plimsoll restore 'session/~0123456789ab' -o session.jsonl")]
+pub(crate) struct RestoreArgs {
+    /// The epoch, as `compact` reported it
+    #[arg(value_name = "EPOCH")]
+    pub(crate) epoch: String,
+    /// Write here instead of standard output
+    #[arg(short, long, value_name = "OUT", value_hint = ValueHint::FilePath)]
+    pub(crate) output: Option<PathBuf>,
+}
+
+/// Print a script that completes plimsoll's command line in a shell
+#[derive(Debug, Args)]
+#[command(after_help = "Example: plimsoll completions bash > ~/.local/share/bash-completion/completions/plimsoll")]
+pub(crate) struct CompletionsArgs {
+    /// The shell
+    #[arg(value_name = "SHELL")]
+    pub(crate) shell: clap_complete::Shell,
+}
+
+/// Reads a number of tokens as people write it: `200000`, `200_000`, `200k`, `1M`.
+pub(crate) fn tokens(text: &str) -> Result<u64, String> {
+    let plain: String = text.chars().filter(|c| *c != '_' && *c != ',').collect();
+    let (digits, unit) = match plain.char_indices().last() {
+        Some((at, 'k' | 'K')) => (plain.get(..at).unwrap_or(""), 1_000),
+        Some((at, 'm' | 'M')) => (plain.get(..at).unwrap_or(""), 1_000_000),
+        _ => (plain.as_str(), 1),
+    };
+    let number: u64 = digits.parse().map_err(|_| format!("`{text}` is not a number of tokens; give one like 200000 or 200k"))?;
+    number.checked_mul(unit).ok_or_else(|| format!("`{text}` tokens are more than can be counted"))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn tokens_are_read_as_people_write_them() {
+        assert_eq!(tokens("200k"), Ok(200_000));
+        assert_eq!(tokens("1M"), Ok(1_000_000));
+        assert_eq!(tokens("12_345"), Ok(12_345));
+        assert!(tokens("k").is_err());
+        assert!(tokens("-3").is_err());
+        assert!(tokens("").is_err());
+        assert!(tokens("99999999999999999999").is_err());
+        assert!(tokens("99999999999999999k").is_err());
+    }
+
+    #[test]
+    fn every_command_has_an_example() {
+        for command in Cli::command().get_subcommands() {
+            let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            assert!(help.contains("Example: plimsoll"), "{} has no example", command.get_name());
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! The only printer: standard output and error, colour, bars, progress.
+
+use std::io::{self, IsTerminal as _, Write};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use plimsoll::Tokens;
+
+use crate::args::ColorWhen;
+
+/// Where a command prints. Standard output carries results, standard error everything said about them.
+pub(crate) struct Output {
+    out: io::BufWriter<io::Stdout>,
+    color_out: bool,
+    color_err: bool,
+    progress: bool,
+}
+
+impl Output {
+    pub(crate) fn new(color: ColorWhen) -> Self {
+        let wanted = |terminal: bool| match color {
+            ColorWhen::Always => true,
+            ColorWhen::Never => false,
+            // NO_COLOR counts when it is set to anything but an empty text (no-color.org).
+            ColorWhen::Auto => terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()),
+        };
+        let (out, err) = (io::stdout().is_terminal(), io::stderr().is_terminal());
+        Self {
+            out: io::BufWriter::with_capacity(1 << 16, io::stdout()),
+            color_out: wanted(out),
+            color_err: wanted(err),
+            progress: err,
+        }
+    }
+
+    /// Writes bytes to standard output exactly.
+    pub(crate) fn bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.out.write_all(bytes)
+    }
+
+    /// Writes a value to standard output as one line of JSON.
+    pub(crate) fn json(&mut self, value: &impl serde::Serialize) -> io::Result<()> {
+        serde_json::to_writer(&mut self.out, value)?;
+        self.out.write_all(b"\n")
+    }
+
+    /// Writes a text with [styles](Style) to standard output.
+    pub(crate) fn print(&mut self, text: &str) -> io::Result<()> {
+        let text = styled(text, self.color_out);
+        self.out.write_all(text.as_bytes())
+    }
+
+    /// Writes a text with styles to standard error.
+    pub(crate) fn say(&mut self, text: &str) -> io::Result<()> {
+        self.out.flush()?;
+        io::stderr().write_all(styled(text, self.color_err).as_bytes())
+    }
+
+    /// Flushes standard output; a reader that went away is not an error of ours.
+    pub(crate) fn finish(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+
+    /// Shows what is being done once it has taken half a second, on a terminal only.
+    pub(crate) fn progress(&self, what: &str) -> Progress {
+        Progress::start(self.progress, what)
+    }
+}
+
+/// Styles stand in texts as control characters that no user data holds, and become escapes, or nothing, when printed.
+pub(crate) mod style {
+    pub(crate) const BOLD: &str = "\u{1}";
+    pub(crate) const DIM: &str = "\u{2}";
+    pub(crate) const ACCENT: &str = "\u{3}";
+    pub(crate) const WARN: &str = "\u{4}";
+    pub(crate) const END: &str = "\u{5}";
+}
+
+fn styled(text: &str, color: bool) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for character in text.chars() {
+        let escape = match character {
+            '\u{1}' => "\x1b[1m",
+            '\u{2}' => "\x1b[2m",
+            '\u{3}' => "\x1b[36m",
+            '\u{4}' => "\x1b[33m",
+            '\u{5}' => "\x1b[0m",
+            other => {
+                shown.push(other);
+                continue;
+            }
+        };
+        if color {
+            shown.push_str(escape);
+        }
+    }
+    shown
+}
+
+/// Makes a text from outside safe to show on one line of a terminal: control characters are replaced.
+pub(crate) fn plain(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+}
+
+/// A bar of `width` cells, filled for `part` of `whole`. What is not nothing shows at least an eighth of a cell.
+///
+/// The cells are eighths, so that a bar of forty cells tells three hundred values apart.
+pub(crate) fn bar(part: Tokens, whole: Tokens, width: usize) -> String {
+    const EIGHTHS: [char; 8] = [' ', '▏', '▎', '▍', '▌', '▋', '▊', '▉'];
+    let cells = u128::try_from(width).unwrap_or(0) * 8;
+    let filled = if whole.0 == 0 { 0 } else { u128::from(part.0.min(whole.0)) * cells / u128::from(whole.0) };
+    let filled = usize::try_from(filled).unwrap_or(0).max(usize::from(part.0 > 0 && whole.0 > 0));
+    let mut shown = "█".repeat(filled / 8);
+    if filled % 8 > 0 {
+        shown.push(EIGHTHS.get(filled % 8).copied().unwrap_or(' '));
+    }
+    let used = filled.div_ceil(8);
+    shown.push_str(&" ".repeat(width.saturating_sub(used)));
+    shown
+}
+
+/// A share in whole per cent, as it is shown: nothing is 0, everything 100, and neither is claimed otherwise.
+pub(crate) fn percent(part: Tokens, whole: Tokens) -> String {
+    if whole.0 == 0 || part.0 == 0 {
+        return "0 %".to_owned();
+    }
+    let share = u128::from(part.0) * 100 / u128::from(whole.0);
+    if share == 0 { "<1 %".to_owned() } else { format!("{share} %") }
+}
+
+/// Something under way. Dropping it takes its line away again.
+pub(crate) struct Progress {
+    stages: Option<mpsc::Sender<String>>,
+    thread: Option<std::thread::JoinHandle<()>>,
+}
+
+impl Progress {
+    fn start(shown: bool, what: &str) -> Self {
+        if !shown {
+            return Self { stages: None, thread: None };
+        }
+        let (stages, updates) = mpsc::channel();
+        let first = what.to_owned();
+        let thread = std::thread::spawn(move || show(&updates, first));
+        Self { stages: Some(stages), thread: Some(thread) }
+    }
+
+    /// Names what is done now.
+    pub(crate) fn stage(&self, what: &str) {
+        if let Some(stages) = &self.stages {
+            // The thread only ends with us.
+            let _ = stages.send(what.to_owned());
+        }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.stages = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn show(updates: &mpsc::Receiver<String>, mut stage: String) {
+    const FRAMES: [char; 4] = ['⠋', '⠙', '⠴', '⠦'];
+    let (mut wait, mut frame, mut drawn) = (Duration::from_millis(500), 0, false);
+    let started = std::time::Instant::now();
+    loop {
+        match updates.recv_timeout(wait) {
+            Ok(next) => {
+                stage = next;
+                let left = Duration::from_millis(500).saturating_sub(started.elapsed());
+                wait = if drawn { Duration::from_millis(120) } else { left.max(Duration::from_millis(1)) };
+                continue;
+            }
+            Err(mpsc::RecvTimeoutError::Disconnected) => break,
+            Err(mpsc::RecvTimeoutError::Timeout) => {}
+        }
+        let mark = FRAMES.get(frame % FRAMES.len()).copied().unwrap_or(' ');
+        let seconds = started.elapsed().as_secs_f32();
+        // Progress is a courtesy: a terminal that takes no more is no reason to stop.
+        let _ = write!(io::stderr(), "\r\x1b[2K{mark} {stage} ({seconds:.1} s)");
+        let _ = io::stderr().flush();
+        (wait, frame, drawn) = (Duration::from_millis(120), frame + 1, true);
+    }
+    if drawn {
+        let _ = write!(io::stderr(), "\r\x1b[2K");
+        let _ = io::stderr().flush();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bars_fill_by_eighths_and_never_overflow() {
+        insta::assert_snapshot!(bar(Tokens(50), Tokens(100), 5), @"██▌");
+        assert_eq!(bar(Tokens(0), Tokens(100), 5), "     ");
+        assert_eq!(bar(Tokens(1), Tokens(1_000_000), 5), "▏    ");
+        assert_eq!(bar(Tokens(200), Tokens(100), 5), "█████");
+        assert_eq!(bar(Tokens(1), Tokens(0), 5), "     ");
+        assert_eq!(bar(Tokens(u64::MAX), Tokens(u64::MAX), 40).chars().count(), 40);
+    }
+
+    #[test]
+    fn shares_do_not_claim_nothing_or_everything() {
+        assert_eq!(percent(Tokens(1), Tokens(1_000)), "<1 %");
+        assert_eq!(percent(Tokens(999), Tokens(1_000)), "99 %");
+        assert_eq!(percent(Tokens(0), Tokens(0)), "0 %");
+    }
+
+    #[test]
+    fn without_colour_styles_leave_no_trace() {
+        assert_eq!(styled("\u{1}a\u{5}b", false), "ab");
+        assert_eq!(styled("\u{1}a\u{5}b", true), "\x1b[1ma\x1b[0mb");
+    }
+}
