@@ -255,13 +255,11 @@ impl Planner<'_, '_> {
         if let Some(user) = last_user.filter(|user| *user < group) {
             irreducible += self.measure.message(user);
         }
-        match self.options.trigger {
-            Trigger::Manual => (irreducible, self.measure.total),
-            _ => {
-                let besides = self.measure.unrecorded.unwrap_or_default();
-                (irreducible + besides, self.measure.context())
-            }
+        if !self.options.is_automatic() {
+            return (irreducible, self.measure.total);
         }
+        let besides = self.measure.unrecorded.unwrap_or_default();
+        (irreducible + besides, self.measure.context())
     }
 
     /// What stays whatever the cut: system prompt, tools, what stands before the scope, what must be retained.

@@ -21,7 +21,7 @@ impl Count for Characters {
     }
 }
 
-fn read<'a>(body: &'a str, format: Format) -> Document<'a> {
+fn read(body: &str, format: Format) -> Document<'_> {
     parse(
         body.as_bytes(),
         &ParseOptions::default().with_format(Some(format)),
