@@ -2,6 +2,7 @@
 
 mod error;
 mod file;
+pub mod skills;
 
 pub use error::EngineError;
 pub use file::{Input, change_in_place, write_whole};
