@@ -7,8 +7,9 @@ use anyhow::{Context as _, Result};
 use plimsoll::Bytes;
 use plimsoll::wire::{Format, ParseOptions};
 use plimsoll_engine::Input;
+use plimsoll_store::{Location, Platform, Store};
 
-use crate::args::Reading;
+use crate::args::{Global, Reading};
 
 /// How a command ended, when it did not fail with an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,4 +89,15 @@ impl<T, E: Into<anyhow::Error>> About<T> for Result<T, E> {
     fn about(self, name: &str) -> Result<T> {
         self.map_err(Into::into).with_context(|| name.to_owned())
     }
+}
+
+/// Opens the store that the command line, the environment or the platform names.
+pub(crate) fn open_store(global: &Global) -> Result<Store> {
+    let location = match &global.store {
+        Some(url) => url.parse::<Location>().map_err(|error| Usage(format!("--store: {error}")))?,
+        None => {
+            Location::Local(Store::default_root(Platform::CURRENT, |name| std::env::var_os(name))?)
+        }
+    };
+    Ok(Store::open(&location))
 }

@@ -49,7 +49,32 @@ pub(super) fn tools<'a>(root: Value<'_, 'a>) -> Vec<Tool<'a>> {
         .collect()
 }
 
+/// An element among messages that is no object: carried, never interpreted.
+pub(super) fn stray<'a>(
+    document: &mut Document<'a>,
+    value: Value<'_, 'a>,
+    entry: u32,
+) -> Option<Message<'a>> {
+    if value.kind() == Kind::Object {
+        return None;
+    }
+    document.odd(OddityKind::UnexpectedShape, value.span());
+    let block = Block {
+        span: value.span(),
+        kind: BlockKind::Opaque(Text::plain("")),
+    };
+    Some(Message::new(
+        Role::Other,
+        Author::Machinery,
+        entry,
+        vec![block],
+    ))
+}
+
 fn message<'a>(document: &mut Document<'a>, value: Value<'_, 'a>, entry: u32) -> Message<'a> {
+    if let Some(stray) = stray(document, value, entry) {
+        return stray;
+    }
     let name = value.get("role").and_then(Value::text);
     let role = match name {
         Some(name) if name.is("user") => Role::User,
@@ -115,10 +140,10 @@ pub(super) fn block<'a>(document: &mut Document<'a>, value: Value<'_, 'a>) -> Bl
     let kind = match value.kind() {
         // A string among blocks reads as text, as some programs write it.
         Kind::String => value.text().map(BlockKind::Text),
-        Kind::Object => value
-            .get("type")
-            .and_then(Value::text)
-            .and_then(|name| typed(document, name, value)),
+        Kind::Object => match value.get("type").and_then(Value::text) {
+            Some(name) => typed(document, name, value),
+            None => value.get("text").and_then(Value::text).map(BlockKind::Text),
+        },
         _ => None,
     };
     let kind = kind.unwrap_or_else(|| {
@@ -159,18 +184,23 @@ fn typed<'a>(
         }
         "tool_result" => BlockKind::ToolResult(result(document, value, CallKind::Client)),
         "image" => BlockKind::Media(media(value, MediaKind::Image)),
-        // A document given as text or as blocks is read like its content; one given as data is media.
-        "document" => match value.get("source") {
-            Some(source)
-                if source
-                    .get("type")
-                    .and_then(Value::text)
-                    .is_some_and(|kind| kind.is("text")) =>
+        // A document given as text is read as it; one given as blocks is carried; one given as data is media.
+        "document" => {
+            let source = value.get("source");
+            let of = |key| source.and_then(|source| source.get(key));
+            match of("type")
+                .and_then(Value::text)
+                .map(Text::decode)
+                .as_deref()
             {
-                BlockKind::Text(source.get("data").and_then(Value::text)?)
+                Some("text") => BlockKind::Text(of("data").and_then(Value::text)?),
+                Some("content") => match of("content").and_then(Value::text) {
+                    Some(content) => BlockKind::Text(content),
+                    None => BlockKind::Opaque(text("type")?),
+                },
+                _ => BlockKind::Media(media(value, MediaKind::Document)),
             }
-            _ => BlockKind::Media(media(value, MediaKind::Document)),
-        },
+        }
         // Cline's way of showing a file: its content beside its path.
         "file" => BlockKind::Text(text("content")?),
         "container_upload" => BlockKind::Media(media(value, MediaKind::File)),
@@ -216,7 +246,7 @@ fn result<'a>(document: &mut Document<'a>, value: Value<'_, 'a>, kind: CallKind)
                 kind: BlockKind::Opaque(name),
             }]
         }
-        CallKind::Server => content
+        CallKind::Server if content.kind() == Kind::Array => content
             .elements()
             .map(|value| match value.get("text").and_then(Value::text) {
                 Some(text) => Block {
@@ -237,10 +267,17 @@ fn result<'a>(document: &mut Document<'a>, value: Value<'_, 'a>, kind: CallKind)
             .collect(),
         _ => blocks(document, content),
     });
+    // A provider's tool says by the type of its content that it failed (`web_search_tool_result_error`).
+    let failed = value
+        .get("content")
+        .and_then(|content| content.get("type"))
+        .and_then(Value::text)
+        .filter(|kind| kind.raw().ends_with(b"_error"))
+        .map(|_| true);
     ToolResult {
         call_id: value.get("tool_use_id").and_then(Value::text),
         content: content.unwrap_or_default(),
-        is_error: value.get("is_error").and_then(Value::bool),
+        is_error: value.get("is_error").and_then(Value::bool).or(failed),
         kind,
     }
 }

@@ -2,8 +2,7 @@
 
 use super::document::Envelope;
 use super::{
-    Format, JsonError, Kind, ParseError, ParseOptions, Tape, Text, Value, lines::Lines,
-    openai_chat, parse,
+    Format, Kind, ParseError, ParseOptions, Tape, Text, Value, lines::Lines, openai_chat, parse,
 };
 
 /// How many objects of a log are looked at before giving up.
@@ -28,17 +27,16 @@ pub(super) fn is_record(root: Value<'_, '_>) -> bool {
 }
 
 /// Whether input that is not JSON starts like a body, so that the error in its JSON is what a person wants to hear.
-pub(super) fn starts_like_body(bytes: &[u8], start: usize, error: &JsonError) -> bool {
-    let first = bytes
+/// A log line may start with a bracket too (`[info] …`); what a body opens with is a key, or an object in an array.
+pub(super) fn starts_like_body(bytes: &[u8], start: usize) -> bool {
+    let mut visible = bytes
         .iter()
         .skip(start)
-        .find(|byte| !byte.is_ascii_whitespace());
-    let at = match error {
-        JsonError::Truncated { offset }
-        | JsonError::Unexpected { offset, .. }
-        | JsonError::TooDeep { offset, .. } => *offset,
-    };
-    matches!(first, Some(b'{' | b'[')) && at > start + 1
+        .filter(|byte| !byte.is_ascii_whitespace());
+    matches!(
+        (visible.next(), visible.next()),
+        (Some(b'{'), Some(b'"')) | (Some(b'['), Some(b'{' | b'[')) | (Some(b'{' | b'['), None)
+    )
 }
 
 /// Where programs keep the list of a conversation's messages, the API's own name first.
@@ -127,7 +125,7 @@ pub(super) fn contents<'t, 'a>(root: Value<'t, 'a>) -> Option<(Envelope, Value<'
 
 /// The input of a Responses body.
 fn input<'t, 'a>(root: Value<'t, 'a>) -> Option<Value<'t, 'a>> {
-    let item = |value: Value<'_, '_>| is_item(value) || is_message(value);
+    let item = |value: Value<'_, '_>| text(value, "type").is_some() || is_message(value);
     root.get("input").filter(|input| match input.kind() {
         Kind::String => true,
         Kind::Array => input.elements().next().is_none() || input.elements().any(item),

@@ -337,9 +337,7 @@ pub fn parse<'a>(bytes: &'a [u8], options: &ParseOptions) -> Result<Document<'a>
         Ok(_) => log(bytes, mark, options, &mut tape),
         Err(error) => match log(bytes, mark, options, &mut tape) {
             // Nothing in it is a log either. What starts like a body is judged as one.
-            Err(ParseError::Unrecognised { .. })
-                if detect::starts_like_body(bytes, mark, &error) =>
-            {
+            Err(ParseError::Unrecognised { .. }) if detect::starts_like_body(bytes, mark) => {
                 Err(error.into())
             }
             outcome => outcome,

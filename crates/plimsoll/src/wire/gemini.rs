@@ -1,7 +1,11 @@
 //! Gemini `generateContent`: request bodies, and the sessions that Gemini CLI and the Agent Development Kit keep.
 
 use super::document::{Document, Envelope};
-use super::{Kind, OddityKind, Text, Value, anthropic::author, detect, media};
+use super::{
+    Kind, OddityKind, Text, Value,
+    anthropic::{self, author},
+    detect, media,
+};
 use crate::transcript::{
     Author, Block, BlockKind, CallKind, Message, Role, Tool, ToolCall, ToolResult, author_of_user,
 };
@@ -63,6 +67,9 @@ fn tools<'a>(root: Value<'_, 'a>) -> Vec<Tool<'a>> {
 }
 
 fn message<'a>(document: &mut Document<'a>, value: Value<'_, 'a>, entry: u32) -> Message<'a> {
+    if let Some(stray) = anthropic::stray(document, value, entry) {
+        return stray;
+    }
     let role = match text(value, "role").map(Text::decode).as_deref() {
         // Where a single turn is sent, the role may be left out.
         Some("user") => Role::User,

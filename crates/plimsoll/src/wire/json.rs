@@ -235,16 +235,7 @@ impl Tape {
         let mut escaped = false;
         let mut at = start + 1;
         loop {
-            // Keys and short values end within a few bytes: a plain loop beats setting up a vector search.
-            let rest = bytes.get(at..).unwrap_or(&[]);
-            let near = rest
-                .iter()
-                .take(16)
-                .position(|&byte| byte == b'"' || byte == b'\\');
-            let found = near.or_else(|| {
-                let far = rest.get(16..)?;
-                memchr2(b'"', b'\\', far).map(|found| found + 16)
-            });
+            let found = quote_or_backslash(bytes.get(at..).unwrap_or(&[]));
             let Some(found) = found else {
                 return Err(JsonError::Truncated {
                     offset: bytes.len(),
@@ -489,6 +480,26 @@ fn byte_at(bytes: &[u8], at: usize) -> Result<u8, JsonError> {
     bytes.get(at).copied().ok_or(JsonError::Truncated {
         offset: bytes.len(),
     })
+}
+
+/// The offset of the first quote or backslash.
+fn quote_or_backslash(bytes: &[u8]) -> Option<usize> {
+    // Keys, short values and the stretches between escapes end within a few words: looking at those word by word costs
+    // less than setting up a vector search for each. Long stretches are worth one.
+    const NEAR_WORDS: usize = 8;
+    const ONES: u64 = u64::from_ne_bytes([1; 8]);
+    let (words, _) = bytes.as_chunks::<8>();
+    for (at, word) in words.iter().take(NEAR_WORDS).enumerate() {
+        let word = u64::from_le_bytes(*word);
+        // The lowest high bit marks the first byte that is zero; bits above it may be wrong and do not matter.
+        let zero = |word: u64| word.wrapping_sub(ONES) & !word & (ONES << 7);
+        let found = zero(word ^ (ONES * 0x22)) | zero(word ^ (ONES * 0x5c));
+        if found != 0 {
+            return Some(at * 8 + found.trailing_zeros() as usize / 8);
+        }
+    }
+    let near = words.len().min(NEAR_WORDS) * 8;
+    memchr2(b'"', b'\\', bytes.get(near..)?).map(|found| found + near)
 }
 
 fn skip_space(bytes: &[u8], mut at: usize) -> usize {

@@ -116,6 +116,9 @@ fn summary<'a>(value: Value<'_, 'a>, entry: u32) -> Option<Message<'a>> {
 }
 
 fn message<'a>(document: &mut Document<'a>, value: Value<'_, 'a>, entry: u32) -> Message<'a> {
+    if let Some(stray) = anthropic::stray(document, value, entry) {
+        return stray;
+    }
     // LangChain names the role `type`.
     let name = text(value, "role").or_else(|| text(value, "type"));
     let name = name.map(Text::decode).unwrap_or_default();
