@@ -41,7 +41,7 @@ fn main() -> ExitCode {
             speed(mixed.len(), seconds)
         );
         for (name, peer) in peers(encoding) {
-            let (peer_seconds, peer_count) = best(1, || peer(&mixed));
+            let (peer_seconds, peer_count) = best(RUNS, || peer(&mixed));
             let ratio = peer_seconds / seconds;
             let floor = FLOORS
                 .iter()

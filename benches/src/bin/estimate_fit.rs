@@ -15,7 +15,7 @@ use plimsoll_benches::samples::{self, FAMILIES};
 const UNIT: f64 = 100.0;
 const MOST: f64 = 255.0 / UNIT;
 /// How strongly a step is held to the cost of its kind, and a kind to a third of a token a byte.
-const HOLDS: [f64; 4] = [0.003, 0.01, 0.03, 0.1];
+const HOLDS: [f64; 4] = [0.0003, 0.001, 0.003, 0.01];
 const ROUNDS: usize = 60;
 
 /// A text as the fit sees it: how often each step is taken for each of its tokens.

@@ -3,17 +3,31 @@
 //! A count never poses as more than it is: see [`Method`]. Text is text: what looks like a special token in it
 //! (`<|endoftext|>`) is counted as the characters it is made of, as providers treat the content of messages.
 
+#[cfg(any(feature = "o200k", feature = "cl100k"))]
 mod bpe;
 mod cache;
+#[cfg(any(feature = "o200k", feature = "cl100k"))]
 mod class;
 #[doc(hidden)]
 pub mod estimate;
+#[cfg(any(feature = "o200k", feature = "cl100k"))]
 mod exact;
 mod family;
 mod image;
+#[cfg(any(feature = "o200k", feature = "cl100k"))]
 mod layout;
+#[cfg(any(feature = "o200k", feature = "cl100k"))]
 mod split;
+#[cfg(any(feature = "o200k", feature = "cl100k"))]
 mod vocabulary;
+
+#[cfg(not(any(feature = "o200k", feature = "cl100k")))]
+mod exact {
+    //! Without a vocabulary there is no encoding to count for.
+    pub(super) const fn count(encoding: super::Encoding, _: &str, _: usize) -> Option<usize> {
+        match encoding {}
+    }
+}
 
 use std::fmt;
 use std::str::FromStr;
@@ -225,5 +239,5 @@ impl Counter {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "o200k", feature = "cl100k"))]
 mod tests;
