@@ -58,6 +58,7 @@ pub(crate) enum Command {
     Models(ModelsArgs),
     Compact(CompactArgs),
     Restore(RestoreArgs),
+    Skills(crate::cmd::skills::SkillsArgs),
     Completions(CompletionsArgs),
 }
 
