@@ -48,10 +48,6 @@ pub(crate) const fn pair_home(hash: u64, slots: u64) -> u64 {
 pub(crate) const FILTER_WORDS: usize = 1 << 14;
 
 /// Gives the word and the bit of a pair in the filter.
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "the low bits of the hash are what is wanted"
-)]
 pub(crate) const fn filter_bit(hash: u64) -> (usize, u64) {
     ((hash >> 6) as usize % FILTER_WORDS, 1 << (hash & 63))
 }

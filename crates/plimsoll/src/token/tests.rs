@@ -40,7 +40,7 @@ const FORKS: &[&str] = &[
 fn fragment() -> impl Strategy<Value = String> {
     let picked = prop::sample::select(FORKS);
     prop_oneof![
-        8 => picked.prop_map(|picked| picked.to_owned()),
+        8 => picked.prop_map(str::to_owned),
         1 => any::<char>().prop_map(String::from),
         1 => ("[ -~]{1,12}").prop_map(String::from),
     ]
