@@ -187,3 +187,61 @@ proptest! {
         holds(&responses(&script), Format::OpenaiResponses, keep)?;
     }
 }
+
+/// Every transcript of a folder of real ones, if one is given.
+#[expect(clippy::disallowed_methods, reason = "real transcripts lie outside of the project")]
+fn corpus() -> Vec<(String, Vec<u8>)> {
+    let Ok(data) = std::env::var("PLIMSOLL_DATA") else {
+        return Vec::new();
+    };
+    let mut files = Vec::new();
+    for folder in ["claude_code", "codex", "chat", "responses", "anthropic", "gemini"] {
+        for file in std::fs::read_dir(format!("{data}/{folder}")).unwrap() {
+            let path = file.unwrap().path();
+            if path.is_file() {
+                files.push((path.display().to_string(), std::fs::read(&path).unwrap()));
+            }
+        }
+    }
+    files.sort();
+    files
+}
+
+#[test]
+fn real_transcripts_are_compacted_without_breaking_anything() {
+    for (name, bytes) in corpus() {
+        let Ok(document) = parse(&bytes, &ParseOptions::default()) else {
+            eprintln!("{name}: no transcript");
+            continue;
+        };
+        let before = Obligations::of(document.transcript());
+        let messages = document.transcript().messages.len();
+        let cuts = before.legal_cuts().count();
+        let (orphans, open) = (before.orphans().len(), before.open_calls().len());
+        eprintln!("{name}: {messages} messages, {cuts} cuts, {orphans} orphans, {open} open, standing {:?}", before.standing());
+        assert!(messages < 30 || cuts > messages / 20, "{name} can hardly be cut");
+        for keep in [0, 2_000, 20_000, 80_000] {
+            let Plan::Summarise(planned) = forced(&document, keep) else {
+                continue;
+            };
+            let mut meter = Meter::new(Characters);
+            let applied = match apply(&document, &planned, "So far.", "Understood.", &mut meter) {
+                Ok(applied) => applied,
+                Err(error) => panic!("{name}: {error:?}"),
+            };
+            let rewritten = applied.bytes(&document).unwrap();
+            let options = ParseOptions::default().with_format(Some(document.format()));
+            let after = parse(&rewritten, &options).unwrap();
+            let found = Obligations::of(after.transcript());
+            let fresh = found.new_orphans(&before);
+            assert!(fresh.is_empty(), "{name}, keep {keep}, {:?}: {fresh:?}", planned.removed);
+            let counted = Meter::new(Characters).measure(&after).total;
+            if document.format() == Format::Codex {
+                // What the program adds again by itself is left out, but counted.
+                assert!(counted <= applied.tokens_after, "{name}");
+            } else {
+                assert_eq!(counted, applied.tokens_after, "{name}, keep {keep}, {:?}", planned.removed);
+            }
+        }
+    }
+}

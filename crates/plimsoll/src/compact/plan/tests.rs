@@ -398,10 +398,19 @@ proptest! {
                 prop_assert!(planned.omitted.iter().all(|(message, _)| *message >= planned.removed.end));
                 let stays = |index: usize| !planned.removed.contains(&index) || planned.retained.contains(&index);
                 prop_assert_eq!(obligations.violations(stays), vec![]);
-                // What stays has no orphan that the whole had not.
-                let kept: Vec<Step> = (0..script.len()).filter(|index| stays(*index)).map(|index| script[index].clone()).collect();
-                let after = Obligations::of(&transcript(&kept));
-                prop_assert_eq!(after.new_orphans(&obligations), Vec::<&crate::transcript::Orphan>::new());
+                // What stays has no orphan that the whole had not. (Where what is retained joins the response that
+                // follows it, order alone would pair differently; formats with questions pair by id.)
+                let nameless = |step: &Step| match step {
+                    Step::Calls { ids, .. } | Step::Results { ids, .. } => ids.contains(&None),
+                    _ => false,
+                };
+                if planned.retained.is_empty() || !script.iter().any(nameless) {
+                    let kept = (0..script.len()).filter(|index| stays(*index));
+                    let kept: Vec<Step> = kept.map(|index| script[index].clone()).collect();
+                    let after = Obligations::of(&transcript(&kept));
+                    let fresh = after.new_orphans(&obligations);
+                    prop_assert!(fresh.is_empty(), "{:?}", fresh);
+                }
                 // The same cut holds for a history that has grown, unless an answer came late to what was given up.
                 let grown: Vec<Step> = script.iter().chain(&more).cloned().collect();
                 let grown = Obligations::of(&transcript(&grown));
