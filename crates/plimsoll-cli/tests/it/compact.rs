@@ -172,6 +172,8 @@ fn a_dry_run_stores_and_writes_nothing() {
         "compact",
         example().to_str().unwrap(),
         "--dry-run",
+        "--keep-tokens",
+        "1500",
         "-o",
         "out.jsonl",
     ]);

@@ -34,7 +34,7 @@ fn count_of_a_transcript_and_of_several_files() {
     bench.write("t.json", body(2));
     bench.write("note.txt", "Remember the milk.");
     let counted = bench.run(["count", "t.json", "--json"]).code(0).json();
-    insta::assert_snapshot!(keys(&counted).join(" "), @"bytes by_kind by_role format messages method tokenizer tokens");
+    insta::assert_snapshot!(keys(&counted).join(" "), @"by_kind by_role bytes format messages method tokenizer tokens");
     assert_eq!(counted["format"], "anthropic");
     assert_eq!(counted["messages"], 9);
     let lines = bench
