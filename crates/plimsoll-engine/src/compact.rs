@@ -316,6 +316,7 @@ fn make(
         recall: &id,
         splits_turn: summarise.splits_turn,
         profile: &options.profile,
+        instructions: options.instructions.as_deref(),
     };
     let extract = extract(document.transcript(), summarise.removed.clone(), &request);
     let continuation = continuation(&ContinuationParts {
