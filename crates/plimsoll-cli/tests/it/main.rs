@@ -3,6 +3,7 @@
 mod bad_input;
 mod compact;
 mod forms;
+mod skills;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};

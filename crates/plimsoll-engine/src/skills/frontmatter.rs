@@ -326,10 +326,11 @@ mod tests {
     fn aliases_are_never_expanded() {
         let mut head = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
         for level in 1..40 {
-            head.push_str(&format!(
-                "a{level}: &a{level} [*a{0}, *a{0}, *a{0}, *a{0}]\n",
-                level - 1
-            ));
+            let below = level - 1;
+            head += &format!(
+                "a{level}: &a{level} [*a{below}, *a{below}, *a{below}, *a{below}]
+"
+            );
         }
         head.push_str("name: safe\n");
         assert_eq!(read(&head).text(&["name"]), Some("safe"));

@@ -62,7 +62,7 @@ impl Prompt {
     fn into_entry(self, server: Option<&str>) -> Entry {
         let mut description = self.description.or(self.title).unwrap_or_default();
         for argument in self.arguments.into_iter().flatten() {
-            description.push_str(&format!(" [{}]", argument.name));
+            description.extend([" [", &argument.name, "]"]);
         }
         let name = server.map_or_else(
             || self.name.clone(),

@@ -39,27 +39,27 @@ impl Walk {
     /// Reads the skills under a folder, which may be a skill itself. A missing folder is no problem.
     pub(super) fn skills(&mut self, root: &Path, source: Source, namespace: Option<&str>) {
         let Some(real) = self.real(root) else { return };
-        self.skill_or_folder(root, real, source, namespace, 0);
+        self.skill_or_folder(root, &real, source, namespace, 0);
     }
 
     /// Reads the command files under a folder; the folders between make up the namespace.
     pub(super) fn commands(&mut self, root: &Path, source: Source, namespace: Option<&str>) {
         let Some(real) = self.real(root) else { return };
-        self.commands_in(root, real, source, namespace, 0);
+        self.commands_in(root, &real, source, namespace, 0);
     }
 
     fn skill_or_folder(
         &mut self,
         dir: &Path,
-        real: PathBuf,
+        real: &Path,
         source: Source,
         namespace: Option<&str>,
         depth: usize,
     ) {
-        if self.trail.contains(&real) {
+        if self.trail.iter().any(|above| above == real) {
             return;
         }
-        if self.skill(dir, "SKILL.md", &real, source, namespace) || depth >= DEEPEST {
+        if self.skill(dir, "SKILL.md", real, source, namespace) || depth >= DEEPEST {
             return;
         }
         let Some(children) = self.children(dir) else {
@@ -70,18 +70,18 @@ impl Walk {
             .iter()
             .find(|name| name.eq_ignore_ascii_case("SKILL.md") && *name != "SKILL.md");
         if let Some(other) = other
-            && self.skill(dir, other, &real, source, namespace)
+            && self.skill(dir, other, real, source, namespace)
         {
             return;
         }
-        self.trail.push(real.clone());
+        self.trail.push(real.to_owned());
         for name in children {
             // Hidden folders hold what is being synced or was thrown away; Codex keeps its own skills in `.system`.
             let is_system = name == ".system";
             if (name.starts_with('.') && !is_system) || SKIPPED.contains(&name.as_str()) {
                 continue;
             }
-            let Some((path, real)) = self.folder(dir, &real, &name) else {
+            let Some((path, real)) = self.folder(dir, real, &name) else {
                 continue;
             };
             let source = if is_system { Source::Bundled } else { source };
@@ -91,7 +91,7 @@ impl Walk {
             } else {
                 namespace
             };
-            self.skill_or_folder(&path, real, source, namespace, depth + 1);
+            self.skill_or_folder(&path, &real, source, namespace, depth + 1);
         }
         self.trail.pop();
     }
@@ -106,11 +106,11 @@ impl Walk {
         namespace: Option<&str>,
     ) -> bool {
         let path = dir.join(file);
-        let read = match read_head(&path) {
+        let head = match read_head(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound && !path.is_symlink() => {
                 return false;
             }
-            read => read,
+            head => head,
         };
         // A link to a folder keeps the name it was given; where there is none, that of the folder it leads to.
         let folder = dir.file_name().or_else(|| real.file_name());
@@ -124,25 +124,25 @@ impl Walk {
             fallback: &folder,
             folder: Some(&folder),
         };
-        self.take(&path, real.join(file), read, &naming);
+        self.take(&path, real.join(file), head, &naming);
         true
     }
 
     fn commands_in(
         &mut self,
         dir: &Path,
-        real: PathBuf,
+        real: &Path,
         source: Source,
         namespace: Option<&str>,
         depth: usize,
     ) {
-        if self.trail.contains(&real) || depth > DEEPEST {
+        if self.trail.iter().any(|above| above == real) || depth > DEEPEST {
             return;
         }
         let Some(children) = self.children(dir) else {
             return;
         };
-        self.trail.push(real.clone());
+        self.trail.push(real.to_owned());
         for name in children {
             if name.starts_with('.') || SKIPPED.contains(&name.as_str()) {
                 continue;
@@ -150,7 +150,7 @@ impl Walk {
             let stem = name.strip_suffix(".md").filter(|stem| !stem.is_empty());
             if let Some(stem) = stem {
                 let path = dir.join(&name);
-                let read = read_head(&path);
+                let head = read_head(&path);
                 let naming = Naming {
                     kind: Kind::Command,
                     source,
@@ -158,11 +158,11 @@ impl Walk {
                     fallback: stem,
                     folder: None,
                 };
-                self.take(&path, real.join(&name), read, &naming);
-            } else if let Some((path, real)) = self.folder(dir, &real, &name) {
+                self.take(&path, real.join(&name), head, &naming);
+            } else if let Some((path, real)) = self.folder(dir, real, &name) {
                 let inner =
                     namespace.map_or_else(|| name.clone(), |outer| format!("{outer}:{name}"));
-                self.commands_in(&path, real, source, Some(&inner), depth + 1);
+                self.commands_in(&path, &real, source, Some(&inner), depth + 1);
             }
         }
         self.trail.pop();
@@ -172,7 +172,7 @@ impl Walk {
         &mut self,
         path: &Path,
         real: PathBuf,
-        read: io::Result<(String, bool)>,
+        head: io::Result<(String, bool)>,
         naming: &Naming<'_>,
     ) {
         let real = if path.is_symlink() {
@@ -183,7 +183,7 @@ impl Walk {
         if !self.files.insert(real) {
             return;
         }
-        match read {
+        match head {
             Ok((text, is_all)) => {
                 let (found, lints) = entry_of(&text, is_all, path, naming);
                 self.found.push(found);
