@@ -58,6 +58,7 @@ pub(crate) enum Command {
     Models(ModelsArgs),
     Compact(CompactArgs),
     Restore(RestoreArgs),
+    Recall(RecallArgs),
     Skills(crate::cmd::skills::SkillsArgs),
     Completions(CompletionsArgs),
 }
@@ -196,6 +197,27 @@ pub(crate) struct RestoreArgs {
     pub(crate) output: Option<PathBuf>,
 }
 
+/// Write what left a context, whole or a part of it
+///
+/// An epoch's id gives the part of the conversation that was removed; `restore` gives all of it. Standard output carries
+/// exactly the stored bytes; what can be said about them goes to standard error.
+#[derive(Debug, Args)]
+#[command(after_help = "Example: plimsoll recall 'session/~0123456789ab' --lines 1:40")]
+pub(crate) struct RecallArgs {
+    /// The recall id, as a report or a continuation message names it
+    #[arg(value_name = "ID")]
+    pub(crate) id: String,
+    /// From this byte on; alone, one page of 48 KiB
+    #[arg(long, value_name = "BYTE")]
+    pub(crate) offset: Option<u64>,
+    /// At most this many bytes, ending on a character
+    #[arg(long, value_name = "BYTES")]
+    pub(crate) length: Option<u64>,
+    /// These lines, counted from 1, the last included
+    #[arg(long, value_name = "A:B", value_parser = lines, conflicts_with_all = ["offset", "length"])]
+    pub(crate) lines: Option<(u64, u64)>,
+}
+
 /// Print a script that completes plimsoll's command line in a shell
 #[derive(Debug, Args)]
 #[command(
@@ -223,6 +245,17 @@ pub(crate) fn tokens(text: &str) -> Result<u64, String> {
         .ok_or_else(|| format!("`{text}` tokens are more than can be counted"))
 }
 
+/// Reads a range of lines: `3:7`, `3:` to the end, `:7` from the start.
+pub(crate) fn lines(text: &str) -> Result<(u64, u64), String> {
+    let wrong = || format!("`{text}` is no range of lines; give one like 10:20, counted from 1");
+    let (first, last) = text.split_once(':').ok_or_else(wrong)?;
+    let number = |digits: &str, open: u64| {
+        if digits.is_empty() { Ok(open) } else { digits.parse::<u64>().map_err(|_| wrong()) }
+    };
+    let (first, last) = (number(first, 1)?, number(last, u64::MAX)?);
+    if first == 0 || last < first { Err(wrong()) } else { Ok((first, last)) }
+}
+
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory as _;
@@ -244,6 +277,16 @@ mod tests {
         assert!(tokens("").is_err());
         assert!(tokens("99999999999999999999").is_err());
         assert!(tokens("99999999999999999k").is_err());
+    }
+
+    #[test]
+    fn lines_are_counted_from_one() {
+        assert_eq!(lines("3:7"), Ok((3, 7)));
+        assert_eq!(lines("3:"), Ok((3, u64::MAX)));
+        assert_eq!(lines(":7"), Ok((1, 7)));
+        for wrong in ["0:3", "7:3", "3", "a:b", "-1:2", ""] {
+            assert!(lines(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

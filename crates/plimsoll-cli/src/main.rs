@@ -46,6 +46,7 @@ fn run(cli: &Cli, output: &mut Output) -> anyhow::Result<Done> {
         Command::Models(arguments) => cmd::models::run(arguments, output),
         Command::Compact(arguments) => cmd::compact::run(arguments, &cli.global, output),
         Command::Restore(arguments) => cmd::restore::run(arguments, &cli.global, output),
+        Command::Recall(arguments) => cmd::recall::run(arguments, &cli.global, output),
         Command::Skills(arguments) => cmd::skills::run(arguments, output),
         Command::Completions(arguments) => cmd::completions::run(arguments, output),
     }
