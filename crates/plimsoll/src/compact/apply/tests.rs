@@ -189,13 +189,23 @@ proptest! {
 }
 
 /// Every transcript of a folder of real ones, if one is given.
-#[expect(clippy::disallowed_methods, reason = "real transcripts lie outside of the project")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "real transcripts lie outside of the project"
+)]
 fn corpus() -> Vec<(String, Vec<u8>)> {
     let Ok(data) = std::env::var("PLIMSOLL_DATA") else {
         return Vec::new();
     };
     let mut files = Vec::new();
-    for folder in ["claude_code", "codex", "chat", "responses", "anthropic", "gemini"] {
+    for folder in [
+        "claude_code",
+        "codex",
+        "chat",
+        "responses",
+        "anthropic",
+        "gemini",
+    ] {
         for file in std::fs::read_dir(format!("{data}/{folder}")).unwrap() {
             let path = file.unwrap().path();
             if path.is_file() {
@@ -218,8 +228,14 @@ fn real_transcripts_are_compacted_without_breaking_anything() {
         let messages = document.transcript().messages.len();
         let cuts = before.legal_cuts().count();
         let (orphans, open) = (before.orphans().len(), before.open_calls().len());
-        eprintln!("{name}: {messages} messages, {cuts} cuts, {orphans} orphans, {open} open, standing {:?}", before.standing());
-        assert!(messages < 30 || cuts > messages / 20, "{name} can hardly be cut");
+        eprintln!(
+            "{name}: {messages} messages, {cuts} cuts, {orphans} orphans, {open} open, standing {:?}",
+            before.standing()
+        );
+        assert!(
+            messages < 30 || cuts > messages / 20,
+            "{name} can hardly be cut"
+        );
         for keep in [0, 2_000, 20_000, 80_000] {
             let Plan::Summarise(planned) = forced(&document, keep) else {
                 continue;
@@ -234,13 +250,21 @@ fn real_transcripts_are_compacted_without_breaking_anything() {
             let after = parse(&rewritten, &options).unwrap();
             let found = Obligations::of(after.transcript());
             let fresh = found.new_orphans(&before);
-            assert!(fresh.is_empty(), "{name}, keep {keep}, {:?}: {fresh:?}", planned.removed);
+            assert!(
+                fresh.is_empty(),
+                "{name}, keep {keep}, {:?}: {fresh:?}",
+                planned.removed
+            );
             let counted = Meter::new(Characters).measure(&after).total;
             if document.format() == Format::Codex {
                 // What the program adds again by itself is left out, but counted.
                 assert!(counted <= applied.tokens_after, "{name}");
             } else {
-                assert_eq!(counted, applied.tokens_after, "{name}, keep {keep}, {:?}", planned.removed);
+                assert_eq!(
+                    counted, applied.tokens_after,
+                    "{name}, keep {keep}, {:?}",
+                    planned.removed
+                );
             }
         }
     }
