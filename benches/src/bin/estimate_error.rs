@@ -14,7 +14,7 @@ use std::{env, fs};
 
 use plimsoll::token::{Counter, Encoding, Family, estimate_rough};
 use plimsoll_benches::samples::{self, FAMILIES, Truth};
-use plimsoll_benches::{cpu_time, text};
+use plimsoll_benches::{cpu_seconds, text};
 
 /// Texts below this many tokens are not judged: there a token more or less is several percent.
 const FEWEST: f64 = 300.0;
@@ -37,6 +37,19 @@ fn main() -> Result<(), Box<dyn Error>> {
                 )
             });
             table(name, pairs);
+            let off = |sample: &samples::Sample| {
+                counter.count(&sample.text).0 as f64 / truth(sample).max(1.0)
+            };
+            let lowest = samples
+                .iter()
+                .filter(|sample| truth(sample) >= FEWEST)
+                .min_by(|one, other| off(one).total_cmp(&off(other)));
+            if let Some(sample) = lowest {
+                println!(
+                    "  lowest: {:?}",
+                    sample.text.chars().skip(200).take(200).collect::<String>()
+                );
+            }
         }
     } else if let Some(data) = env::var_os("PLIMSOLL_DATA") {
         let exact = Counter::exact(Encoding::O200kBase);
@@ -63,9 +76,9 @@ fn speed() {
     let ascii =
         "fn main() { let answer = compute(41) + 1; println!(\"{answer}\"); } // the usual\n"
             .repeat(50_000);
-    let started = cpu_time();
+    let started = cpu_seconds();
     let tokens = Counter::estimated(Family::Claude).count(&ascii);
-    let seconds = (cpu_time() - started).as_secs_f64();
+    let seconds = cpu_seconds() - started;
     println!(
         "{:.0} MB/s on {} bytes of ASCII ({tokens} tokens)",
         ascii.len() as f64 / 1e6 / seconds,

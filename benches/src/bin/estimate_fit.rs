@@ -1,7 +1,8 @@
 //! Fits the estimator's costs to counted texts and writes them: `estimate_fit SAMPLES.jsonl OUT_DIR`.
 //!
-//! Each line of the samples is an object as [`samples::Sample`] says; the Claude counts are those of `ctok` (PyPI), less
-//! the frame of a message. One text in five is held back from the fit, and the error on these is printed.
+//! Each line of the samples is an object as [`samples::Sample`] says. The Claude counts are those of the Python package
+//! `ctok` 1.3, less the frame of a message: `token_count(text, "3.0") - 7` and `token_count(text, "4.7") - 11`. One text
+//! in five is held back from the fit, and the error on these is printed.
 #![allow(clippy::print_stdout, reason = "printing is what this program is for")]
 
 use std::error::Error;
@@ -146,8 +147,8 @@ fn estimate(row: &Row, costs: &[f64]) -> f64 {
 }
 
 /// Prints how far the estimates of texts held back are off; gives the root of the mean squared relative error.
-fn report(name: &str, hold: f64, costs: &[f64], held: &[&Row]) -> f64 {
-    let mut ratios: Vec<f64> = held.iter().map(|row| estimate(row, costs)).collect();
+fn report(name: &str, hold: f64, costs: &[f64], judged: &[&Row]) -> f64 {
+    let mut ratios: Vec<f64> = judged.iter().map(|row| estimate(row, costs)).collect();
     ratios.sort_by(f64::total_cmp);
     let squares: f64 = ratios.iter().map(|ratio| (ratio - 1.0).powi(2)).sum();
     let error = (squares / ratios.len() as f64).sqrt();

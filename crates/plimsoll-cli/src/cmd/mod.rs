@@ -6,3 +6,4 @@ pub(crate) mod context;
 pub(crate) mod count;
 pub(crate) mod models;
 pub(crate) mod restore;
+pub(crate) mod skills;

@@ -3,6 +3,7 @@
 mod bad_input;
 mod compact;
 mod forms;
+mod skills;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -39,7 +40,12 @@ impl Bench {
     }
 
     fn run<A: AsRef<std::ffi::OsStr>>(&self, arguments: impl IntoIterator<Item = A>) -> Ran {
-        Ran(self.command().args(arguments).stdin(Stdio::null()).output().unwrap())
+        Ran(self
+            .command()
+            .args(arguments)
+            .stdin(Stdio::null())
+            .output()
+            .unwrap())
     }
 
     fn pipe<A: AsRef<std::ffi::OsStr>>(
@@ -79,7 +85,13 @@ struct Ran(Output);
 impl Ran {
     #[track_caller]
     fn code(&self, expected: i32) -> &Self {
-        assert_eq!(self.0.status.code(), Some(expected), "stdout: {}\nstderr: {}", self.out(), self.err());
+        assert_eq!(
+            self.0.status.code(),
+            Some(expected),
+            "stdout: {}\nstderr: {}",
+            self.out(),
+            self.err()
+        );
         self
     }
 
@@ -96,7 +108,8 @@ impl Ran {
     }
 
     fn json(&self) -> serde_json::Value {
-        serde_json::from_slice(&self.0.stdout).unwrap_or_else(|error| panic!("{error}: {}", self.out()))
+        serde_json::from_slice(&self.0.stdout)
+            .unwrap_or_else(|error| panic!("{error}: {}", self.out()))
     }
 }
 

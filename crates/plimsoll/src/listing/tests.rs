@@ -783,11 +783,7 @@ mod reports {
             .collect();
         assert_eq!(
             steps,
-            [
-                ("busy", Step::Pin),
-                ("wordy", Step::Shorten { to: 250 }),
-                ("short", Step::NameOnly)
-            ],
+            [("busy", Step::Pin), ("wordy", Step::Shorten { to: 170 })]
         );
         assert!(advised.steps[0].costs > Tokens(0) && advised.steps[1].saves > Tokens(200));
         let fits = advise(
@@ -796,5 +792,31 @@ mod reports {
             &counter,
         );
         assert_eq!(fits, Advised::default());
+
+        // Where the room is too small for that, what is not used shows its name alone.
+        let short = |at| {
+            Entry::new(
+                format!("skill-{at:02}"),
+                "Helps with a small part of the work, now and then.",
+            )
+        };
+        let entries: Vec<Entry> = (0..40).map(short).collect();
+        let advised = advise(
+            &entries,
+            &fair(&entries, &Budget::characters(1_000)).report,
+            &counter,
+        );
+        assert!(
+            advised
+                .steps
+                .iter()
+                .all(|it| it.step == Step::NameOnly && it.saves >= Tokens(10)),
+            "{advised:?}"
+        );
+        let saved: Tokens = advised.steps.iter().map(|it| it.saves).sum();
+        assert!(
+            saved >= advised.missing && advised.steps.len() < 40,
+            "{advised:?}"
+        );
     }
 }

@@ -4,6 +4,23 @@
 //! letter of a word, the second digit of a number, an indent of eight, a rule of equals signs, text of some script,
 //! letters and digits mixed as in base64 or ids); each step from a state with a class of byte costs a fraction of a
 //! token. The costs are fitted per family to counts of real text, by the program `estimate_fit` of the benchmarks.
+//!
+//! # How far off it is
+//! Fitted to 3,933 texts of 400 bytes to 7 KB: transcripts, JSON, logs, code in four languages, prose in thirty, base64,
+//! hex, ids, numbers, emoji. The truth is `o200k_base` for [`Family::Generic`] and, for Claude, whose tokenizers are not
+//! published, the public reconstruction `ctok` 1.3 (its authors report it exact on nearly all texts they could check).
+//! On the fifth of the texts held back from the fit, before the margin of 4 % is added, in percent:
+//!
+//! | family | p1 | p5 | p50 | p95 | p99 |
+//! |---|---:|---:|---:|---:|---:|
+//! | generic | −8.7 | −5.5 | −0.1 | +4.8 | +9.0 |
+//! | claude | −9.7 | −5.8 | −0.1 | +5.9 | +9.2 |
+//! | claude-4.7 | −10.6 | −5.9 | +0.1 | +6.0 | +9.2 |
+//!
+//! Errors of such short texts cancel out in longer ones: over 118 whole recorded files the generic estimate, margin
+//! included, was 4.1 % high at the median, 6.0 % at p95, and 1.6 % low at worst; the rough rule was 62.9 % low at worst
+//! and 80.6 % high. The lowest single texts were 14 % (generic: names of vector intrinsics) and 24 % (Claude: lorem ipsum) low.
+//! Not measured: Gemini, and open models with small vocabularies, which are estimated like the generic family.
 
 mod automaton;
 

@@ -47,7 +47,7 @@ impl Family {
     /// By how much its estimates are raised above the best guess, so that they seldom fall short, in percent.
     pub const fn margin_percent(self) -> u32 {
         match self {
-            Self::Claude | Self::Claude47 | Self::Generic => 5,
+            Self::Claude | Self::Claude47 | Self::Generic => 4,
             Self::Gemini => 10,
         }
     }

@@ -54,7 +54,7 @@ pub(super) fn compose(
         let mut left = room - fixed;
         let facts_room = Tokens(request.ledger.0.min(left.0));
         let mut for_facts = facts_room;
-        let mut selection = Selection::new(ledger, request.budget.fraction(0.25), count);
+        let mut selection = Selection::new(ledger, request.budget.fraction(0.5), request.instructions, count);
         selection.choose(&mut for_facts, Rank::MAX, false);
         left = left - (facts_room - for_facts);
         // Part of the rest tells what was done and where the work stands; then everything goes by rank.
@@ -66,6 +66,7 @@ pub(super) fn compose(
             part = part.min(left);
             let given = part;
             selection.reconsider();
+            selection.takes_earlier = !work_only;
             for piece in &narrative {
                 selection.choose(&mut part, piece.rank, work_only);
                 if !chosen.contains_key(&(piece.section, piece.order)) {
@@ -178,6 +179,9 @@ fn write(
     if ledger.words.len() > requests.len() {
         put(6, "Verbatim, besides those in section 1:".to_owned());
     }
+    if ledger.earlier.is_some() {
+        put(1, "What came before that, as an earlier summary tells it:".to_owned());
+    }
     for fact in facts(ledger) {
         let section = match &fact {
             Fact::Words(words) if requests.contains(&words) => continue,
@@ -186,7 +190,7 @@ fn write(
             Fact::Item(_) | Fact::Command(_) => 3,
             Fact::Failure(_) => 4,
             Fact::Note(_) => 5,
-            Fact::Earlier(_) => 5,
+            Fact::Earlier(_) => 1,
             Fact::Todo(_) | Fact::Pending(_) => 7,
             Fact::Artifact(_) => 9,
         };
@@ -195,7 +199,7 @@ fn write(
     if !ledger.names.is_empty() {
         put(2, names_entry(&ledger.names));
     }
-    if ledger.turns > 0 {
+    if ledger.turns > 0 || ledger.left_out.total() > 0 {
         put(
             6,
             reach_entry(ledger.turns, &ledger.left_out, request.recall),

@@ -8,6 +8,8 @@ mod compose;
 mod narrative;
 
 #[cfg(test)]
+mod corpus;
+#[cfg(test)]
 mod rounds;
 #[cfg(test)]
 mod tests;
@@ -37,6 +39,8 @@ pub struct Request<'r> {
     pub splits_turn: bool,
     /// What kind of work it is.
     pub profile: &'r Profile,
+    /// What the user asked this summary to pay attention to. It steers, it selects nothing away.
+    pub instructions: Option<&'r str>,
 }
 
 /// A summary made without a model.
@@ -116,6 +120,7 @@ impl Carried {
 ///     recall: "s1/~0a1b2c3d4e5f",
 ///     splits_turn: true,
 ///     profile: &Profile::default(),
+///     instructions: None,
 /// };
 /// let extract = extract(document.transcript(), 0..3, &request);
 /// assert!(extract.summary.contains("Never touch `main`."));
@@ -129,14 +134,11 @@ pub fn extract(
 ) -> Extract {
     let (mut ledger, trail) = gather(transcript, removed.clone());
     if !request.recall.is_empty() {
-        let messages = removed.len();
-        ledger.artifacts.push(Artifact {
-            id: one_line(request.recall, 300),
-            what: format!(
-                "{messages} messages, up to message {} of the user",
-                ledger.turns
-            ),
-        });
+        let what = match ledger.turns {
+            0 => format!("{} messages", removed.len()),
+            turns => format!("{} messages, up to message {turns} of the user", removed.len()),
+        };
+        ledger.artifacts.push(Artifact { id: one_line(request.recall, 300), what });
     }
     let tail = transcript.messages.get(removed.end..).unwrap_or(&[]);
     let tail = if tail

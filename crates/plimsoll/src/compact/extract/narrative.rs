@@ -47,6 +47,13 @@ pub(super) fn pieces(
     snippets(trail, &mut pieces);
     current(trail, tail, &mut pieces);
     next(ledger, trail, tail, request, &mut pieces);
+    let asked = request.instructions.unwrap_or("");
+    if !asked.trim().is_empty() {
+        let form = |limit: usize| {
+            format!("The user asked this summary to pay attention to: “{}”", one_line(asked, limit))
+        };
+        pieces.push(Piece { section: 9, order: 1, rank: 3, forms: vec![form(600), form(120)] });
+    }
     pieces
 }
 
@@ -238,17 +245,12 @@ fn snippets(trail: &Trail, pieces: &mut Vec<Piece>) {
 
 /// Section 8: what was being done right before the cut.
 fn current(trail: &Trail, tail: Tail, pieces: &mut Vec<Piece>) {
+    let work = if trail.turn == 0 { "the work".to_owned() } else { format!("the work on message {}", trail.turn) };
     let cut = match tail {
         Tail::None => "The conversation ends here.".to_owned(),
-        Tail::NextRequest => format!(
-            "The work on message {} was over when the summary was made; the user's next message follows.",
-            trail.turn
-        ),
+        Tail::NextRequest => format!("Right before the user's next message, which follows, {work} had come to this point:"),
         Tail::Rest | Tail::RestThenNextRequest => {
-            format!(
-                "The cut falls inside the work on message {}; what was done on it since follows verbatim.",
-                trail.turn
-            )
+            format!("The cut falls inside {work}; what was done on it since follows verbatim. Before the cut:")
         }
     };
     pieces.push(Piece {
@@ -346,21 +348,25 @@ fn next(
         .map(|failure| failure.source.as_str())
         .collect();
     let forms = match (tail, quoted(240)) {
-        (_, None) => {
-            lines.push("No request of the user is known from this part.".to_owned());
-            Vec::new()
-        }
-        (Tail::NextRequest, Some(_)) => {
+        (Tail::NextRequest, _) => {
             lines.push(
                 "The user's next message, after this summary, says what to do next.".to_owned(),
             );
             Vec::new()
         }
-        (Tail::RestThenNextRequest, Some(_)) => {
+        (Tail::RestThenNextRequest, _) => {
             lines.push(
                 "Newer messages of the user follow after the summary; they say what to do next."
                     .to_owned(),
             );
+            Vec::new()
+        }
+        (_, None) if ledger.earlier.is_some() => {
+            lines.push("What is being worked on, the earlier summary in section 1 tells. Go on with it.".to_owned());
+            Vec::new()
+        }
+        (_, None) => {
+            lines.push("No request of the user is known from this part.".to_owned());
             Vec::new()
         }
         (Tail::None | Tail::Rest, Some(_)) => [240, 80]
@@ -381,12 +387,6 @@ fn next(
     }
     if let Some(last) = failing.last() {
         lines.push(format!("What still failed: {}.", span(last)));
-    }
-    if !request.recall.is_empty() {
-        lines.push(format!(
-            "Details that are missing here: recall {}.",
-            span(&one_line(request.recall, 300))
-        ));
     }
     let forms: Vec<String> = if forms.is_empty() {
         vec![lines.join("\n")]

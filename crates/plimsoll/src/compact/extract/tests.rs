@@ -20,7 +20,7 @@ fn made(body: &[u8], budget: u64) -> Extract {
         count: &rough,
         recall: "s1/~0a1b2c3d4e5f",
         splits_turn: false,
-        profile: &profile,
+        profile: &profile, instructions: None,
     };
     extract(transcript, 0..transcript.messages.len(), &request)
 }
@@ -59,6 +59,31 @@ fn a_transcript_without_a_user_is_summarised_too() {
         400,
     );
     assert!(extract.summary.contains("Hello."), "{}", extract.summary);
+}
+
+#[test]
+fn instructions_steer_and_select_nothing_away() {
+    let session = session(9, 40, 200);
+    let body = session.body();
+    let document = parse(&body, &ParseOptions::default()).unwrap();
+    let profile = Profile::default();
+    let with = |instructions| {
+        let request = Request {
+            budget: Tokens(900),
+            ledger: Tokens(512),
+            count: &rough,
+            recall: "",
+            splits_turn: false,
+            profile: &profile,
+            instructions,
+        };
+        extract(document.transcript(), 0..document.transcript().messages.len(), &request)
+    };
+    let plain = with(None);
+    let steered = with(Some("keep lib_3.rs and its assertion"));
+    assert!(steered.summary.contains("keep lib_3.rs and its assertion"));
+    assert!(steered.summary.matches("assertion").count() > plain.summary.matches("assertion").count(), "{}", steered.summary);
+    assert!(steered.carried.constraints * 10 >= plain.carried.constraints * 7);
 }
 
 #[test]

@@ -125,7 +125,7 @@ impl Gather {
                 BlockKind::ToolCall(call) => self.call(call),
                 BlockKind::ToolResult(result) => self.result(result),
                 BlockKind::Compaction(Some(text)) => {
-                    self.ledger.earlier = Some(text.decode().into_owned())
+                    self.ledger.earlier = Some(super::earlier::told(&text.decode())).filter(|told| !told.is_empty());
                 }
                 _ => {}
             }
@@ -163,7 +163,7 @@ impl Gather {
     fn summary<'t>(&mut self, text: &'t str) -> &'t str {
         self.end_turn();
         let Some(earlier) = parse_continuation(text) else {
-            self.ledger.earlier = Some(super::line::defuse(text.to_owned()));
+            self.ledger.earlier = Some(super::earlier::told(text)).filter(|told| !told.is_empty());
             return "";
         };
         let before = std::mem::take(&mut self.ledger);
@@ -247,6 +247,8 @@ impl Gather {
         if let Some(id) = &id {
             self.by_id.insert(id.clone(), self.open.len());
         }
+        // A call without a name is a call all the same.
+        let name = if name.trim().is_empty() { "tool".into() } else { name };
         self.open.push(OpenCall {
             id,
             tool: one_line(&name, 60),

@@ -6,6 +6,7 @@
 
 pub(crate) mod calls;
 mod commands;
+pub(crate) mod earlier;
 mod errors;
 pub(crate) mod gather;
 mod items;

@@ -112,13 +112,9 @@ fn item_entry(item: &Item) -> String {
             let _ = write!(touches, " {times}×");
         }
     }
-    format!(
-        "- [item] {}: {touches}; last {}, {}; at {}",
-        span(&item.path),
-        item.last.name(),
-        item.outcome.show(),
-        item.turn
-    )
+    let alone = matches!(item.touches.as_slice(), [(touch, _)] if *touch == item.last);
+    let last = if alone { String::new() } else { format!("last {}, ", item.last.name()) };
+    format!("- [item] {}: {touches}; {last}{}; at {}", span(&item.path), item.outcome.show(), item.turn)
 }
 
 fn failure_entry(failure: &Failure) -> String {
@@ -300,14 +296,18 @@ fn take(label: &str, body: &str, ledger: &mut Ledger) -> Option<()> {
         "item" => {
             let (path, rest) = read_span(body)?;
             let mut fields = rest.strip_prefix(": ")?.split("; ");
-            let touches: Option<Vec<(Touch, u32)>> =
-                fields.next()?.split(", ").map(read_touch).collect();
-            let (last, outcome) = fields.next()?.strip_prefix("last ")?.split_once(", ")?;
-            let (last, outcome) = (Touch::read(last)?, Outcome::read(outcome)?);
+            let touches: Option<Vec<(Touch, u32)>> = fields.next()?.split(", ").map(read_touch).collect();
+            let touches = touches?;
+            let state = fields.next()?;
+            let (last, outcome) = match state.strip_prefix("last ") {
+                Some(last) => last.split_once(", ").and_then(|(last, outcome)| Some((Touch::read(last)?, outcome)))?,
+                None => (touches.first()?.0, state),
+            };
+            let outcome = Outcome::read(outcome)?;
             let turn = read_turn(fields.next()?)?;
             ledger.items.push(Item {
                 path: path.to_owned(),
-                touches: touches?,
+                touches,
                 last,
                 outcome,
                 turn,

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 use super::notation::{Fact, names_entry, reach_entry};
 use super::sentence::passages;
 use super::standing::{Tier, weigh};
-use super::{Ledger, LeftOut, Words};
+use super::{Ledger, LeftOut, Status, Words, earlier, value, words};
 use crate::units::Tokens;
 
 /// A message of at most this many characters is kept whole before a longer one is searched.
@@ -58,6 +58,8 @@ struct Candidate {
     fact: Fact,
     /// How many passages it stands for.
     passages: u32,
+    /// What it costs, once counted.
+    cost: Option<Tokens>,
 }
 
 impl Ord for Candidate {
@@ -90,6 +92,10 @@ pub(crate) struct Selection<'l> {
     cut: BTreeMap<u32, u32>,
     count: &'l dyn Fn(&str) -> Tokens,
     earlier_limit: Tokens,
+    /// Whether an earlier summary is chosen too, which is long, and tells what no fact does.
+    pub(crate) takes_earlier: bool,
+    /// What the user asked to pay attention to: words of substance.
+    wanted: Vec<String>,
 }
 
 impl<'l> Selection<'l> {
@@ -97,9 +103,15 @@ impl<'l> Selection<'l> {
     pub(crate) fn new(
         ledger: &'l Ledger,
         earlier_limit: Tokens,
+        instructions: Option<&str>,
         count: &'l dyn Fn(&str) -> Tokens,
     ) -> Self {
+        let lower = instructions.unwrap_or("").to_lowercase();
+        let mut wanted = words::terms(&lower);
+        wanted.extend(value::words(&lower).filter(|word| value::is_traceable(word)).map(str::to_owned));
         let mut selection = Self {
+            wanted,
+            takes_earlier: false,
             ledger,
             waiting: BinaryHeap::new(),
             refused: Vec::new(),
@@ -134,6 +146,12 @@ impl<'l> Selection<'l> {
         fact: Fact,
         passages: u32,
     ) {
+        // What was asked for comes right after what stands.
+        let asked = !self.wanted.is_empty() && rank > STANDING && {
+            let entry = fact.entry().to_lowercase();
+            self.wanted.iter().any(|term| entry.contains(term.as_str()))
+        };
+        let rank = if asked { STANDING + 1 } else { rank };
         self.waiting.push(Reverse(Candidate {
             rank,
             score: Reverse(score),
@@ -141,6 +159,7 @@ impl<'l> Selection<'l> {
             place,
             fact,
             passages,
+            cost: None,
         }));
     }
 
@@ -227,14 +246,16 @@ impl<'l> Selection<'l> {
                 continue;
             }
             if let Fact::Earlier(text) = &mut candidate.fact {
-                *text = middle_out(text, self.earlier_limit.0.min(room.0 / 2), self.count);
+                if !self.takes_earlier {
+                    self.refused.push(candidate);
+                    continue;
+                }
+                *text = earlier::shorten(text, self.earlier_limit.0.min(room.0).saturating_sub(12), self.count);
             }
-            let cost = (self.count)(&candidate.fact.entry())
-                + Tokens(if matches!(candidate.fact, Fact::Name(_)) {
-                    2
-                } else {
-                    1
-                });
+            let between = if matches!(candidate.fact, Fact::Name(_)) { 2 } else { 1 };
+            let counted = candidate.cost.filter(|_| !matches!(candidate.fact, Fact::Earlier(_)));
+            let cost = counted.unwrap_or_else(|| (self.count)(&candidate.fact.entry()) + Tokens(between));
+            candidate.cost = Some(cost);
             if cost <= *room {
                 *room = *room - cost;
                 self.chosen.insert(candidate.place, candidate.fact);
@@ -349,7 +370,9 @@ fn rank(ledger: &Ledger, fact: &Fact, nth: u32) -> (Rank, u32) {
     };
     match fact {
         Fact::Earlier(_) => (STANDING + 1, 0),
-        Fact::Todo(todo) if todo.is_open() => (WORK, u32::MAX - nth),
+        // A long list is shown by its beginning, and what is being worked on.
+        Fact::Todo(todo) if todo.status == Status::Active || (todo.is_open() && nth <= 12) => (WORK, u32::MAX - nth),
+        Fact::Todo(todo) if todo.is_open() => (SEEN, u32::MAX - nth),
         Fact::Todo(_) => (SEEN + 2, nth),
         Fact::Pending(call) => (WORK, call.turn),
         Fact::Item(item) if item.is_changed() => (old(item.turn, CHANGED), nth),
@@ -392,13 +415,14 @@ pub(super) fn bounded(ledger: &Ledger, bound: Tokens, count: &dyn Fn(&str) -> To
             },
             "",
         ));
-        let mut selection = Selection::new(ledger, bound.fraction(0.25), count);
+        let mut selection = Selection::new(ledger, bound.fraction(0.5), None, count);
         let names = if ledger.names.is_empty() {
             Tokens::ZERO
         } else {
             count(&names_entry(&[]))
         };
         let mut left = room - reach - names;
+        selection.takes_earlier = true;
         selection.choose(&mut left, Rank::MAX, false);
         let chosen = selection.finish();
         let cost = count(&chosen.render(""));
@@ -411,31 +435,4 @@ pub(super) fn bounded(ledger: &Ledger, bound: Tokens, count: &dyn Fn(&str) -> To
         turns: ledger.turns,
         ..Ledger::default()
     }
-}
-
-/// Cuts the middle out of a text so that it takes at most `limit` tokens.
-pub(crate) fn middle_out(text: &str, limit: u64, count: &dyn Fn(&str) -> Tokens) -> String {
-    let cost = count(text).0;
-    if cost <= limit {
-        return text.to_owned();
-    }
-    let length = text.chars().count();
-    let mut keep =
-        usize::try_from(limit.saturating_sub(12).saturating_mul(length as u64) / cost.max(1))
-            .unwrap_or(0);
-    for _ in 0..8 {
-        let head: String = text.chars().take(keep / 2).collect();
-        let tail: String = text.chars().skip(length - (keep - keep / 2)).collect();
-        let cut = format!(
-            "{}\n[… {} characters left out …]\n{}",
-            head.trim_end(),
-            length - keep,
-            tail.trim_start()
-        );
-        if count(&cut).0 <= limit || keep == 0 {
-            return cut;
-        }
-        keep = keep * 4 / 5;
-    }
-    String::new()
 }

@@ -183,6 +183,12 @@ const CHANGES: &[&str] = &[
     "아니라",
 ];
 
+/// Cues that one thing takes the place of another: enough where both name things, even without numbers.
+const SUBSTITUTES: &[&str] = &[
+    "instead", "actually", "rather than", "statt", "stattdessen", "plutôt", "au lieu", "en lugar", "en vez", "em vez", "invece",
+    "вместо", "改为", "改成", "改為", "而不是", "に変更", "代わりに", "ではなく", "대신", "아니라",
+];
+
 /// Words that say nothing about what a passage is about.
 const EMPTY: &[&str] = &[
     "that",
@@ -288,11 +294,31 @@ const DAYS: &[&str] = &[
     "월요일",
 ];
 
+/// The words of substance in a lower-case text, by their beginnings; in scripts without spaces, pairs of characters.
+/// What a path or an address is made of says nothing about what a passage is about.
+pub(super) fn terms(lower: &str) -> Vec<String> {
+    let is_cue = |word: &str| {
+        CANCELS.contains(&word) || CHANGES.contains(&word) || EMPTY.contains(&word) || DAYS.contains(&word)
+    };
+    let mut terms: Vec<String> = value::words(lower)
+        .filter(|word| !value::is_identifier(word))
+        .flat_map(plain_words)
+        .filter(|word| word.chars().count() >= 4 && !word.chars().any(char::is_numeric) && !is_cue(word))
+        .map(|word| word.chars().take(6).collect())
+        .collect();
+    let characters: Vec<char> = lower.chars().collect();
+    let wide = |c: &char| matches!(c, '\u{30a0}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '가'..='힣');
+    terms.extend(characters.windows(2).filter(|pair| pair.iter().all(wide)).map(|pair| pair.iter().collect()));
+    terms
+}
+
 /// A passage as supersession looks at it.
 struct Passage {
     terms: BTreeSet<String>,
     numbers: BTreeSet<String>,
-    replaceable: bool,
+    carries: bool,
+    day: bool,
+    substitutes: bool,
     short: bool,
     standing: bool,
     cancels: bool,
@@ -324,30 +350,12 @@ impl Passage {
         let leads =
             lower.starts_with("now ") || lower.starts_with("jetzt ") || lower.starts_with("not ");
         let cancels = cue(CANCELS);
-        let is_cue = |word: &str| {
-            CANCELS.contains(&word)
-                || CHANGES.contains(&word)
-                || EMPTY.contains(&word)
-                || DAYS.contains(&word)
-        };
-        // What a path or an address is made of says nothing about what the passage is about.
-        let mut terms: BTreeSet<String> = value::words(&lower)
-            .filter(|word| !value::is_identifier(word))
-            .flat_map(plain_words)
-            .filter(|word| {
-                word.chars().count() >= 4 && !word.chars().any(char::is_numeric) && !is_cue(word)
-            })
-            .map(|word| word.chars().take(6).collect())
-            .collect();
-        let wide: Vec<char> = lower.chars().collect();
-        for pair in wide.windows(2) {
-            if pair.iter().all(
-                |c| matches!(c, '\u{30a0}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '가'..='힣'),
-            ) {
-                terms.insert(pair.iter().collect());
-            }
-        }
-        let numbers = value::words(&lower)
+        let terms = terms(&lower).into_iter().collect();
+        // The number of a list entry is no value.
+        let entry = lower.find(char::is_whitespace).filter(|end| {
+            lower.get(..*end).is_some_and(|first| first.ends_with(['.', ')']) && first.starts_with(|c: char| c.is_ascii_digit()))
+        });
+        let numbers = value::words(lower.get(entry.unwrap_or(0)..).unwrap_or(""))
             .filter(|word| word.chars().any(char::is_numeric))
             .map(str::to_owned)
             .collect();
@@ -355,7 +363,9 @@ impl Passage {
         Self {
             terms,
             numbers,
-            replaceable: day || value::has_value(text),
+            carries: value::has_value(text),
+            day,
+            substitutes: cue(SUBSTITUTES),
             short: text.chars().count() <= 160,
             standing: standing::weigh(text).0 <= Tier::Value,
             cancels,
@@ -369,20 +379,11 @@ impl Passage {
             return false;
         }
         let shared = self.terms.intersection(&earlier.terms).count();
-        let same_number = self
-            .numbers
-            .iter()
-            .any(|number| earlier.numbers.contains(number));
-        let another_number = self
-            .numbers
-            .iter()
-            .any(|number| !earlier.numbers.contains(number));
-        let replaced = self.replaceable
-            && earlier.replaceable
-            && (self.numbers.is_empty() || earlier.numbers.is_empty() || another_number);
-        (self.cancels && shared >= 1 && self.short)
-            || (replaced && self.short && shared >= 1)
-            || (same_number && another_number && shared >= 1)
+        let same_number = self.numbers.iter().any(|number| earlier.numbers.contains(number));
+        let another_number = self.numbers.iter().any(|number| !earlier.numbers.contains(number));
+        let renumbered = another_number && !earlier.numbers.is_empty();
+        let replaced = renumbered || (self.day && earlier.day) || (self.substitutes && self.carries && earlier.carries);
+        shared >= 1 && ((self.short && (self.cancels || replaced)) || (same_number && another_number))
     }
 }
 
@@ -472,6 +473,7 @@ mod tests {
             "What is the limit?",
             "The color is now blue.",
             "Never call the payment service.",
+            "There is no need for a new limit on requests from `admin`.",
         ] {
             assert_eq!(
                 changed(&["The limit is 30 requests.", later]),

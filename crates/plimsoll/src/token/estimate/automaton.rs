@@ -22,10 +22,13 @@ const RULE: u8 = 11;
 const UNDERSCORE: u8 = 12;
 const SIGN: u8 = 13;
 const CONTROL: u8 = 14;
+/// Later bytes of a character, by range: together with the first they tell Georgian from Khmer, Hindi from Thai.
 const CONTINUATION: u8 = 15;
 /// Twelve groups of scripts follow one another.
 const SCRIPT: u8 = 16;
-const LAST_CLASS: u8 = 27;
+/// Four more ranges of later bytes follow.
+const MORE_CONTINUATION: u8 = 28;
+const LAST_CLASS: u8 = 31;
 
 // States, by the first of each kind.
 /// A word: length up to 8, times consonants since the last vowel up to 3.
@@ -87,7 +90,11 @@ const fn classes() -> [u8; 256] {
             b'_' => UNDERSCORE,
             b'/' | b'\\' | b'|' | b'&' | b'%' | b'$' | b'@' | b'!' | b'?' | b'^' => SIGN,
             0x00..=0x7F => CONTROL,
-            0x80..=0xBF => CONTINUATION,
+            0x80..=0x87 => CONTINUATION,
+            0x88..=0x8F => MORE_CONTINUATION,
+            0x90..=0x9F => MORE_CONTINUATION + 1,
+            0xA0..=0xAF => MORE_CONTINUATION + 2,
+            0xB0..=0xBF => MORE_CONTINUATION + 3,
             // Latin, Greek and marks, Cyrillic and Armenian, Hebrew and Arabic.
             0xC0..=0xCA => SCRIPT,
             0xCB..=0xCF => SCRIPT + 1,
@@ -151,7 +158,7 @@ const fn next(state: usize, class: u8) -> usize {
         TAB => run(state, IN_TAB, IN_PUNCTUATION),
         STOP | QUOTE | BRACKET | RULE | UNDERSCORE | SIGN => punctuation(state, class),
         CONTROL => run(state, IN_CONTROL, IN_SCRIPT),
-        CONTINUATION => state,
+        CONTINUATION | MORE_CONTINUATION..=LAST_CLASS => state,
         _ => {
             let first = IN_SCRIPT + 2 * (class - SCRIPT) as usize;
             if state == first || state == first + 1 {
