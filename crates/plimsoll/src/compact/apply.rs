@@ -69,7 +69,7 @@ pub enum ApplyError {
 /// use plimsoll::token::{Counter, Encoding};
 /// use plimsoll::transcript::Obligations;
 /// use plimsoll::wire::{ParseOptions, parse};
-/// let body = br#"{"max_tokens":9,"messages":[{"role":"user","content":"Hi"},{"role":"assistant","content":"Hello"},
+/// let body = br#"{"model":"claude-sonnet-4-5","messages":[{"role":"user","content":"Hi"},{"role":"assistant","content":"Hello"},
 /// {"role":"user","content":"Go on"}]}"#;
 /// let document = parse(body, &ParseOptions::default()).unwrap();
 /// let mut meter = Meter::new(Counter::exact(Encoding::O200kBase));
@@ -87,7 +87,7 @@ pub enum ApplyError {
 /// let bytes = applied.bytes(&document).unwrap();
 /// assert_eq!(
 ///     std::str::from_utf8(&bytes).unwrap(),
-///     r#"{"max_tokens":9,"messages":[{"role":"user","content":"So far: greetings."},
+///     r#"{"model":"claude-sonnet-4-5","messages":[{"role":"user","content":"So far: greetings."},
 /// {"role":"user","content":"Go on"}]}"#,
 /// );
 /// ```
