@@ -25,10 +25,22 @@ pub(crate) struct Cli {
 pub(crate) struct Global {
     /// Where what leaves a context is kept: a directory's file:/// URL, or memory:
     /// [default: the user's data directory]
-    #[arg(long, global = true, env = "PLIMSOLL_STORE", value_name = "URL", hide_env_values = true)]
+    #[arg(
+        long,
+        global = true,
+        env = "PLIMSOLL_STORE",
+        value_name = "URL",
+        hide_env_values = true
+    )]
     pub(crate) store: Option<String>,
     /// Colour and bars on a terminal: auto, always or never
-    #[arg(long, global = true, value_name = "WHEN", default_value = "auto", hide_default_value = true)]
+    #[arg(
+        long,
+        global = true,
+        value_name = "WHEN",
+        default_value = "auto",
+        hide_default_value = true
+    )]
     pub(crate) color: ColorWhen,
 }
 
@@ -46,6 +58,7 @@ pub(crate) enum Command {
     Models(ModelsArgs),
     Compact(CompactArgs),
     Restore(RestoreArgs),
+    Skills(crate::cmd::skills::SkillsArgs),
     Completions(CompletionsArgs),
 }
 
@@ -152,6 +165,9 @@ pub(crate) struct CompactArgs {
     /// What the summary should pay attention to
     #[arg(long, value_name = "TEXT")]
     pub(crate) instructions: Option<String>,
+    /// What kind of work it is: coding, workspace, research or chat
+    #[arg(long, value_name = "NAME", default_value = "coding")]
+    pub(crate) profile: String,
     /// Who writes the summary: extract (embedded, offline)
     #[arg(long, value_name = "SUMMARIZER", default_value = "extract")]
     pub(crate) summarizer: String,
@@ -182,7 +198,9 @@ pub(crate) struct RestoreArgs {
 
 /// Print a script that completes plimsoll's command line in a shell
 #[derive(Debug, Args)]
-#[command(after_help = "Example: plimsoll completions bash > ~/.local/share/bash-completion/completions/plimsoll")]
+#[command(
+    after_help = "Example: plimsoll completions bash > ~/.local/share/bash-completion/completions/plimsoll"
+)]
 pub(crate) struct CompletionsArgs {
     /// The shell
     #[arg(value_name = "SHELL")]
@@ -197,8 +215,12 @@ pub(crate) fn tokens(text: &str) -> Result<u64, String> {
         Some((at, 'm' | 'M')) => (plain.get(..at).unwrap_or(""), 1_000_000),
         _ => (plain.as_str(), 1),
     };
-    let number: u64 = digits.parse().map_err(|_| format!("`{text}` is not a number of tokens; give one like 200000 or 200k"))?;
-    number.checked_mul(unit).ok_or_else(|| format!("`{text}` tokens are more than can be counted"))
+    let number: u64 = digits
+        .parse()
+        .map_err(|_| format!("`{text}` is not a number of tokens; give one like 200000 or 200k"))?;
+    number
+        .checked_mul(unit)
+        .ok_or_else(|| format!("`{text}` tokens are more than can be counted"))
 }
 
 #[cfg(test)]
@@ -227,8 +249,15 @@ mod tests {
     #[test]
     fn every_command_has_an_example() {
         for command in Cli::command().get_subcommands() {
-            let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
-            assert!(help.contains("Example: plimsoll"), "{} has no example", command.get_name());
+            let help = command
+                .get_after_help()
+                .map(ToString::to_string)
+                .unwrap_or_default();
+            assert!(
+                help.contains("Example: plimsoll"),
+                "{} has no example",
+                command.get_name()
+            );
         }
     }
 }

@@ -1,3 +1,60 @@
-//! The binary `plimsoll`.
+//! The binary `plimsoll`: parses the command line, runs a command, and turns how it ended into an exit code.
 
-fn main() {}
+mod args;
+mod cmd;
+mod output;
+mod resolve;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use args::{Cli, Command};
+use output::Output;
+use resolve::{Done, Usage};
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        // Help and version are answers, everything else is wrong usage: clap knows which, and the exit code.
+        Err(error) => {
+            let _ = error.print();
+            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
+        }
+    };
+    let mut output = Output::new(cli.global.color);
+    let outcome = run(&cli, &mut output).and_then(|done| Ok(output.finish().map(|()| done)?));
+    match outcome {
+        Ok(done) => done.into(),
+        Err(error) if closed_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            let usage = error.downcast_ref::<Usage>().is_some();
+            // Nobody is left to tell if standard error is gone.
+            let _ = output.say(&format!(
+                "plimsoll: {}\n",
+                output::plain(&format!("{error:#}"))
+            ));
+            ExitCode::from(if usage { 2 } else { 1 })
+        }
+    }
+}
+
+fn run(cli: &Cli, output: &mut Output) -> anyhow::Result<Done> {
+    match &cli.command {
+        Command::Count(arguments) => cmd::count::run(arguments, output),
+        Command::Context(arguments) => cmd::context::run(arguments, output),
+        Command::Models(arguments) => cmd::models::run(arguments, output),
+        Command::Compact(arguments) => cmd::compact::run(arguments, &cli.global, output),
+        Command::Restore(arguments) => cmd::restore::run(arguments, &cli.global, output),
+        Command::Skills(arguments) => cmd::skills::run(arguments, output),
+        Command::Completions(arguments) => cmd::completions::run(arguments, output),
+    }
+}
+
+/// Whether a reader such as `head` simply had enough.
+fn closed_pipe(error: &anyhow::Error) -> bool {
+    error
+        .chain()
+        .filter_map(|cause| cause.downcast_ref::<std::io::Error>())
+        .any(|cause| cause.kind() == std::io::ErrorKind::BrokenPipe)
+}

@@ -53,4 +53,19 @@ pub enum EngineError {
         /// The link.
         path: PathBuf,
     },
+    /// The store refused.
+    #[error(transparent)]
+    Store(#[from] plimsoll_store::StoreError),
+    /// The plan cannot be carried out on the document.
+    #[error("the compaction cannot be carried out: {0}")]
+    Apply(#[from] plimsoll::compact::ApplyError),
+    /// The record of the epoch cannot be written.
+    #[error("the compaction cannot be recorded: {0}")]
+    Epoch(#[from] plimsoll::compact::EpochError),
+    /// The history has no hash at the cut.
+    #[error("the history could not be hashed up to the cut; this is a fault of Plimsoll")]
+    Chain,
+    /// A plan of a kind that this version does not carry out.
+    #[error("a plan that this version cannot carry out: {0}")]
+    UnknownPlan(String),
 }

@@ -8,7 +8,7 @@
 //! that documents do not share with those from before.
 
 /// No chunk but the last is shorter, in bytes.
-const SHORTEST: usize = 16 * 1024;
+const SHORTEST: usize = 32 * 1024;
 /// From here on a cut is likely, in bytes.
 const NORMAL: usize = 64 * 1024;
 /// No chunk is longer, in bytes.

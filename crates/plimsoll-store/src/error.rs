@@ -32,9 +32,7 @@ pub enum StoreError {
         id: Box<RecallId>,
     },
     /// A range begins past the end.
-    #[error(
-        "{id} has {size} {unit}, so nothing stands at {unit} {start}; ask for a start below that"
-    )]
+    #[error("{id} has {size} {unit}s: nothing stands at {unit} {start}; ask for a lower start")]
     PastEnd {
         /// The id.
         id: Box<RecallId>,
@@ -42,7 +40,7 @@ pub enum StoreError {
         start: u64,
         /// How many there are.
         size: u64,
-        /// `bytes` or `lines`.
+        /// `byte` (counted from 0) or `line` (from 1).
         unit: &'static str,
     },
     /// What is stored is not what was written.

@@ -13,12 +13,16 @@ mod archive;
 mod body;
 mod chunk;
 mod error;
+mod manifest;
 mod open;
 mod recall;
+mod results;
 mod store;
 
 pub use archive::{Archived, Compaction, KEEP_BODY, LEND_BODY};
 pub use body::ArchivedDocument;
 pub use error::{Result, StoreError};
 pub use open::{Location, Platform};
+pub use recall::{PAGE, Page, Recalled};
+pub use results::{NewResult, ResultMeta, StoredResult};
 pub use store::Store;

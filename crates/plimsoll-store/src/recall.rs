@@ -1,26 +1,283 @@
-//! Recall: what an id names, whole or in part.
+//! Recall: what an id names, whole, by byte range, by page, or by lines.
 
-use plimsoll::id::RecallId;
+use std::ops::Range;
 
-use crate::error::Result;
+use plimsoll::id::{ArtifactId, RecallId, Record};
+
+use crate::body::ArchivedDocument;
+use crate::error::{Result, StoreError};
 use crate::store::Store;
+
+/// The size of a page in bytes: 48 KiB.
+pub const PAGE: u64 = 48 * 1024;
+
+/// What an id names, opened to be read in part.
+#[derive(Debug)]
+pub struct Recalled<'s> {
+    store: &'s Store,
+    id: RecallId,
+    size: u64,
+    source: Source<'s>,
+}
+
+#[derive(Debug)]
+enum Source<'s> {
+    /// A tool result, and its hash where one is recorded.
+    Text {
+        artifact: ArtifactId,
+        blake3: Option<String>,
+    },
+    /// What a compaction removed.
+    Removed {
+        document: ArchivedDocument<'s>,
+        ranges: Vec<Range<u64>>,
+    },
+}
+
+/// A part of what an id names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Page {
+    /// The bytes.
+    pub bytes: Vec<u8>,
+    /// Where they stand in the whole.
+    pub range: Range<u64>,
+    /// The size of the whole.
+    pub size: u64,
+}
 
 impl Store {
     /// Gives what an id names: a tool result whole; of an epoch, the part of the document that was removed.
     ///
     /// # Errors
-    /// [`Unknown`](crate::StoreError::Unknown) and [`Pruned`](crate::StoreError::Pruned) say what to do instead.
+    /// [`Unknown`](StoreError::Unknown) and [`Pruned`](StoreError::Pruned) say what to do instead,
+    /// [`Damaged`](StoreError::Damaged) what is not as it was written.
     pub fn recall(&self, id: &RecallId) -> Result<Vec<u8>> {
-        match id {
+        self.open_recall(id)?.whole()
+    }
+
+    /// Opens what an id names, to read parts of it.
+    ///
+    /// ```
+    /// use std::time::SystemTime;
+    /// use plimsoll::id::{SessionId, ToolCallId};
+    /// use plimsoll_store::{NewResult, Store};
+    ///
+    /// # let store = Store::memory();
+    /// # let (session, call) = (SessionId::new("s1"), ToolCallId::new("c1"));
+    /// # let content = "één\ntwee\ndrie\n".as_bytes();
+    /// # store.put_result(&NewResult { session: &session, call: &call, content, tool: None, arguments: None,
+    /// #     kind: None, now: SystemTime::now() }, |_| None)?;
+    /// let recalled = store.open_recall(&"s1/c1".parse()?)?;
+    /// assert_eq!(recalled.lines(2..=3)?, b"twee\ndrie\n");
+    /// // A page ends before a character that it cannot hold.
+    /// assert_eq!(recalled.page(0, 3)?.bytes, "é".as_bytes());
+    /// assert_eq!(recalled.page(2, 3)?.range, 2..5);
+    /// # Ok::<(), plimsoll_store::StoreError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`recall`](Self::recall).
+    pub fn open_recall(&self, id: &RecallId) -> Result<Recalled<'_>> {
+        let (size, source) = match id {
             RecallId::Epoch(epoch) => {
                 let document = self.document(epoch)?;
-                let mut removed = Vec::new();
-                for range in document.removed() {
-                    removed.extend(document.read(range)?);
-                }
-                Ok(removed)
+                let ranges = document.removed();
+                (
+                    ranges.iter().map(|range| range.end - range.start).sum(),
+                    Source::Removed { document, ranges },
+                )
             }
-            RecallId::Artifact(_) => Err(self.missing(id.clone())?),
+            RecallId::Artifact(artifact) => match self.find(artifact)? {
+                Some(found) => found,
+                None => return Err(self.missing(id.clone())?),
+            },
+        };
+        Ok(Recalled {
+            store: self,
+            id: id.clone(),
+            size,
+            source,
+        })
+    }
+
+    fn find(&self, artifact: &ArtifactId) -> Result<Option<(u64, Source<'_>)>> {
+        let found = |artifact: &ArtifactId, size, blake3| {
+            Some((
+                size,
+                Source::Text {
+                    artifact: artifact.clone(),
+                    blake3,
+                },
+            ))
+        };
+        let Some(entry) = self.backend().head(&Record::Text(artifact.clone()).key())? else {
+            return Ok(None);
+        };
+        match self.result_meta(artifact)? {
+            // The writer was killed before it wrote the record; the text is whole all the same.
+            None => Ok(found(artifact, entry.size, None)),
+            Some(meta) if meta.may_be(artifact) => {
+                Ok(found(artifact, entry.size, Some(meta.blake3)))
+            }
+            // The file system ignores case, and the name was taken: ours, if there is one, has a suffix.
+            Some(_) => match self.variants(artifact)?.first() {
+                Some(variant) => self.find(variant),
+                None => Ok(None),
+            },
         }
     }
 }
+
+impl Recalled<'_> {
+    /// Gives the id.
+    pub fn id(&self) -> &RecallId {
+        &self.id
+    }
+
+    /// Gives the size of the whole in bytes.
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// Reads everything, and compares it with the recorded hash.
+    pub fn whole(&self) -> Result<Vec<u8>> {
+        let bytes = self.read(0..self.size)?;
+        if let Source::Text {
+            artifact,
+            blake3: Some(blake3),
+        } = &self.source
+        {
+            let found = blake3::hash(&bytes).to_hex();
+            if found.as_str() != blake3 {
+                let detail = format!(
+                    "BLAKE3 {blake3} expected, {found} found in {} B",
+                    bytes.len()
+                );
+                return Err(StoreError::damaged(
+                    artifact.to_string(),
+                    &Record::Text(artifact.clone()).key(),
+                    detail,
+                ));
+            }
+        }
+        Ok(bytes)
+    }
+
+    /// Reads a range of bytes, cut to what there is.
+    ///
+    /// Of an epoch every byte is verified; of a tool result, whose hash is over the whole, none is.
+    pub fn read(&self, range: Range<u64>) -> Result<Vec<u8>> {
+        match &self.source {
+            Source::Text { artifact, .. } => {
+                let read = self
+                    .store
+                    .backend()
+                    .get_ranges(&Record::Text(artifact.clone()).key(), &[range])?;
+                match read.and_then(|contents| contents.into_iter().next()) {
+                    Some(bytes) => Ok(bytes),
+                    // Pruned since it was opened.
+                    None => Err(self.store.missing(self.id.clone())?),
+                }
+            }
+            Source::Removed { document, ranges } => {
+                let mut bytes = Vec::new();
+                let mut before = 0;
+                for removed in ranges {
+                    let size = removed.end - removed.start;
+                    let start = range.start.clamp(before, before + size) - before + removed.start;
+                    let end = range.end.clamp(before, before + size) - before + removed.start;
+                    if start < end {
+                        bytes.extend(document.read(start..end)?);
+                    }
+                    before += size;
+                }
+                Ok(bytes)
+            }
+        }
+    }
+
+    /// Reads at most `length` bytes from `offset` on, ending where a character ends.
+    ///
+    /// Consecutive pages, each from the end of the one before, joined are the whole. A character longer than `length`
+    /// is cut, since nothing would be left otherwise.
+    ///
+    /// # Errors
+    /// [`StoreError::PastEnd`] if `offset` is at or past the end, unless the whole is empty.
+    pub fn page(&self, offset: u64, length: u64) -> Result<Page> {
+        if offset >= self.size && (offset, self.size) != (0, 0) {
+            let id = Box::new(self.id.clone());
+            return Err(StoreError::PastEnd {
+                id,
+                start: offset,
+                size: self.size,
+                unit: "byte",
+            });
+        }
+        let end = offset.saturating_add(length).min(self.size);
+        let mut bytes = self.read(offset..end)?;
+        if end < self.size {
+            bytes.truncate(last_boundary(&bytes));
+        }
+        let range = offset..offset + bytes.len() as u64;
+        Ok(Page {
+            bytes,
+            range,
+            size: self.size,
+        })
+    }
+
+    /// Reads lines, counted from 1, both ends included, with their line feeds. An end past the last line is cut.
+    ///
+    /// # Errors
+    /// [`StoreError::PastEnd`] if the first line is past the last one.
+    pub fn lines(&self, lines: std::ops::RangeInclusive<u64>) -> Result<Vec<u8>> {
+        let whole = self.whole()?;
+        let (first, last) = ((*lines.start()).max(1), *lines.end());
+        let mut found = 0;
+        let mut wanted = Vec::new();
+        for line in whole.split_inclusive(|byte| *byte == b'\n') {
+            found += 1;
+            if found > last {
+                break;
+            }
+            if found >= first {
+                wanted.extend_from_slice(line);
+            }
+        }
+        if found < first && !(found == 0 && first == 1) {
+            let id = Box::new(self.id.clone());
+            return Err(StoreError::PastEnd {
+                id,
+                start: first,
+                size: found,
+                unit: "line",
+            });
+        }
+        Ok(wanted)
+    }
+}
+
+/// Finds the last place at which a character ends, in bytes that go on behind their end.
+///
+/// Only a UTF-8 sequence that is begun at the very end and not finished is left out: what is no UTF-8 stays as it is.
+fn last_boundary(bytes: &[u8]) -> usize {
+    for (back, byte) in bytes.iter().rev().take(3).enumerate() {
+        let needed = match byte {
+            0x80..=0xbf => continue,
+            0xc2..=0xdf => 2,
+            0xe0..=0xef => 3,
+            0xf0..=0xf4 => 4,
+            _ => 1,
+        };
+        let begun = bytes.len() - 1 - back;
+        return if needed > back + 1 && begun > 0 {
+            begun
+        } else {
+            bytes.len()
+        };
+    }
+    bytes.len()
+}
+
+#[cfg(test)]
+mod tests;

@@ -304,7 +304,8 @@ fn content(call: &str, size: usize) -> Vec<u8> {
         .collect()
 }
 
-const KILLED_SIZE: usize = 300_000;
+/// Written in small parts, so that a write takes long enough to be killed in its middle.
+const KILLED_SIZE: usize = 2_000_000;
 
 #[test]
 #[ignore = "writes until it is killed; run by the test below"]
@@ -313,10 +314,9 @@ fn child_that_writes_until_it_is_killed() {
     let mut document = Vec::new();
     for number in 0_u64.. {
         let call = format!("{}-{number}", std::process::id());
-        store
-            .backend()
-            .create(&text("s", &call), &[&content(&call, KILLED_SIZE)])
-            .unwrap();
+        let whole = content(&call, KILLED_SIZE);
+        let parts: Vec<&[u8]> = whole.chunks(512).collect();
+        store.backend().create(&text("s", &call), &parts).unwrap();
         println!("stored {call}");
         document.extend_from_slice(&content(&call, 70_000));
         document.extend_from_slice(blake3::hash(&document).to_hex().as_bytes());
@@ -329,6 +329,7 @@ fn child_that_writes_until_it_is_killed() {
             epoch: &epoch,
             document: &document,
             removed: &[0..10],
+            artifacts: &[],
             record: record.as_bytes(),
             now: SystemTime::now(),
         };
@@ -342,7 +343,7 @@ fn child_that_writes_until_it_is_killed() {
 fn mechanism_56_a_writer_killed_at_any_moment_leaves_whole_records_and_no_lock() {
     let root = tempfile::tempdir().unwrap();
     let mut reported = HashSet::new();
-    for round in 0..24_u64 {
+    for round in 0..32_u64 {
         let mut writer = child(
             "local::tests::child_that_writes_until_it_is_killed",
             root.path(),
@@ -355,7 +356,7 @@ fn mechanism_56_a_writer_killed_at_any_moment_leaves_whole_records_and_no_lock()
             .map_while(Result::ok);
         let first = lines.by_ref().find(|line| line.starts_with("stored "));
         reported.extend(first);
-        std::thread::sleep(Duration::from_micros(round * 1_700 % 23_000));
+        std::thread::sleep(Duration::from_micros(round * 7_919 % 40_000));
         writer.kill().unwrap();
         writer.wait().unwrap();
         reported.extend(
@@ -376,7 +377,7 @@ fn mechanism_56_a_writer_killed_at_any_moment_leaves_whole_records_and_no_lock()
             "{line}, and is gone"
         );
     }
-    assert!(reported.len() >= 24);
+    assert!(reported.len() >= 32);
     for entry in store
         .backend()
         .list(&Folder::ResultsOf(session.clone()))
@@ -426,10 +427,11 @@ fn mechanism_56_a_writer_killed_at_any_moment_leaves_whole_records_and_no_lock()
         .backend()
         .create(&text("s", "after"), &[b"x"])
         .unwrap();
-    store
+    let swept = store
         .backend()
         .sweep(SystemTime::now() + Duration::from_secs(60))
         .unwrap();
+    assert!(swept > 0, "no writer was killed in the middle of a write");
     assert!(
         files_below(root.path()).iter().all(|path| !path
             .file_name()

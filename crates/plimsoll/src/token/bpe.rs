@@ -5,9 +5,14 @@
 //! tokens is the encoding of its text exactly if every two neighbours, encoded together, stay those two. So only the
 //! seam has to be examined; where it does not hold, the section is encoded again together with the tokens before it.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
 use super::layout::NONE;
 use super::vocabulary::Vocabulary;
 
+/// Pieces of up to this many bytes are merged on the stack.
+const SHORT: usize = 16;
 /// Pieces of up to this many bytes are merged directly.
 const DIRECT: usize = 96;
 /// New bytes of a long piece that are encoded at a time.
@@ -19,46 +24,55 @@ const CHEAP: usize = 16;
 #[derive(Debug, Default)]
 pub(super) struct Encoder {
     merging: Merging,
-    seam: Seam,
+    sections: Recent,
+    seams: Recent,
     /// The lengths of the tokens of the long piece so far.
     lengths: Vec<u8>,
-    /// The lengths of the tokens of the section last encoded.
-    section: Vec<u8>,
 }
 
 impl Encoder {
     /// Counts the tokens of a piece.
     pub(super) fn count(&mut self, vocabulary: &Vocabulary, piece: &[u8]) -> usize {
+        if piece.len() <= SHORT {
+            return count_short(vocabulary, piece);
+        }
         if piece.len() <= DIRECT {
             return self.merging.encode(vocabulary, piece);
         }
         self.lengths.clear();
         let mut done = 0;
-        let mut encoded: &[u8] = &[];
         while done < piece.len() {
             let end = piece.len().min(done + SECTION);
-            let mut again = usize::from(self.lengths.last().is_some_and(|length| usize::from(*length) <= CHEAP));
+            let last = self.lengths.last().copied().map_or(usize::MAX, usize::from);
+            let mut again = usize::from(last <= CHEAP);
             loop {
                 let kept = self.lengths.len().saturating_sub(again);
-                let redone: usize = self.lengths.get(kept..).unwrap_or_default().iter().copied().map(usize::from).sum();
+                let redone: usize = self
+                    .lengths
+                    .iter()
+                    .skip(kept)
+                    .copied()
+                    .map(usize::from)
+                    .sum();
                 let start = done - redone;
-                let section = piece.get(start..end).unwrap_or_default();
-                // Long pieces repeat themselves more often than not: rules, padding, blank lines.
-                if section != encoded {
-                    self.merging.encode(vocabulary, section);
-                    self.section.clear();
-                    self.section.extend(self.merging.lengths());
-                    encoded = section;
-                }
-                let before = kept.checked_sub(1).and_then(|last| self.lengths.get(last)).map(|length| usize::from(*length));
-                let first = self.section.first().map_or(0, |length| usize::from(*length));
+                let section = self.sections.encode(
+                    &mut self.merging,
+                    vocabulary,
+                    piece.get(start..end).unwrap_or_default(),
+                );
+                let first = section.first().copied().unwrap_or(0);
+                let before = kept
+                    .checked_sub(1)
+                    .and_then(|last| self.lengths.get(last))
+                    .copied();
                 let holds = before.is_none_or(|before| {
-                    let both = piece.get(start - before..start + first).unwrap_or_default();
-                    self.seam.holds(vocabulary, both, before)
+                    let both = start - usize::from(before)..start + usize::from(first);
+                    let both = piece.get(both).unwrap_or_default();
+                    self.seams.encode(&mut self.merging, vocabulary, both) == [before, first]
                 });
                 if holds {
                     self.lengths.truncate(kept);
-                    self.lengths.extend_from_slice(&self.section);
+                    self.lengths.extend_from_slice(section);
                     break;
                 }
                 again = again * 2 + 1;
@@ -69,26 +83,92 @@ impl Encoder {
     }
 }
 
-/// Examines whether two tokens stay apart when they meet.
-#[derive(Debug, Default)]
-struct Seam {
-    merging: Merging,
-    both: Vec<u8>,
-    at: usize,
-    held: bool,
+/// Counts the tokens of a piece of up to [`SHORT`] bytes: the parts stay side by side, and move up when two merge.
+fn count_short(vocabulary: &Vocabulary, piece: &[u8]) -> usize {
+    let mut tokens = [NONE; SHORT];
+    // What each part merges into with the next.
+    let mut merges = [NONE; SHORT];
+    for (token, byte) in tokens.iter_mut().zip(piece) {
+        *token = vocabulary.of_byte(*byte);
+    }
+    for (merge, (left, right)) in merges
+        .iter_mut()
+        .zip(piece.iter().zip(piece.iter().skip(1)))
+    {
+        *merge = vocabulary.merge_bytes(*left, *right);
+    }
+    let mut count = piece.len();
+    loop {
+        let (mut lowest, mut at) = (NONE, 0);
+        for (offset, merge) in merges.iter().take(count).enumerate() {
+            if *merge < lowest {
+                (lowest, at) = (*merge, offset);
+            }
+        }
+        if lowest == NONE {
+            return count;
+        }
+        count -= 1;
+        move_up(&mut tokens, at + 1, count);
+        move_up(&mut merges, at, count);
+        let part = |offset: usize| tokens.get(offset).copied().unwrap_or(NONE);
+        if let Some(merge) = merges.get_mut(at) {
+            *merge = if at + 1 < count {
+                vocabulary.merge(lowest, part(at + 1))
+            } else {
+                NONE
+            };
+        }
+        if let Some(before) = at.checked_sub(1)
+            && let Some(merge) = merges.get_mut(before)
+        {
+            *merge = vocabulary.merge(part(before), lowest);
+        }
+        if let Some(token) = tokens.get_mut(at) {
+            *token = lowest;
+        }
+    }
 }
 
-impl Seam {
-    /// Says whether the text of two tokens, the first `at` bytes long, is encoded as just these two.
-    fn holds(&mut self, vocabulary: &Vocabulary, both: &[u8], at: usize) -> bool {
-        if self.at != at || self.both != both {
-            self.both.clear();
-            self.both.extend_from_slice(both);
-            self.at = at;
-            self.held = self.merging.encode(vocabulary, both) == 2
-                && self.merging.lengths().next().is_some_and(|length| usize::from(length) == at);
+/// Moves the values after one place up by one, over it, so that `count` are left.
+fn move_up(values: &mut [u32; SHORT], at: usize, count: usize) {
+    for offset in at..count {
+        let next = values.get(offset + 1).copied().unwrap_or(NONE);
+        if let Some(value) = values.get_mut(offset) {
+            *value = next;
         }
-        self.held
+    }
+    if let Some(value) = values.get_mut(count) {
+        *value = NONE;
+    }
+}
+
+/// The last few texts encoded. Long pieces repeat themselves more often than not: rules, padding, blank lines.
+#[derive(Debug, Default)]
+struct Recent {
+    known: [(Vec<u8>, Vec<u8>); 4],
+    oldest: usize,
+}
+
+impl Recent {
+    /// Gives the lengths of the tokens of a text.
+    fn encode(&mut self, merging: &mut Merging, vocabulary: &Vocabulary, text: &[u8]) -> &[u8] {
+        let found = self.known.iter().position(|(known, _)| known == text);
+        let at = found.unwrap_or(self.oldest);
+        if found.is_none() {
+            self.oldest = (self.oldest + 1) % self.known.len();
+        }
+        let Some((known, lengths)) = self.known.get_mut(at) else {
+            return &[];
+        };
+        if found.is_none() {
+            merging.encode(vocabulary, text);
+            known.clear();
+            known.extend_from_slice(text);
+            lengths.clear();
+            lengths.extend(merging.lengths());
+        }
+        lengths
     }
 }
 
@@ -96,8 +176,11 @@ impl Seam {
 #[derive(Debug, Default)]
 struct Merging {
     parts: Vec<Part>,
-    /// What each part merges into with the next, or [`NONE`]; apart from the rest because it is scanned all the time.
-    merged: Vec<u32>,
+    /// What each part merges into with the next. Apart from the rest because it is scanned all the time.
+    merges: Vec<Merge>,
+    /// Bytes encoded so far: the work done, which tests hold to be linear.
+    #[cfg(test)]
+    encoded: usize,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -107,60 +190,134 @@ struct Part {
     next: u32,
 }
 
+/// A token and the offset of the part that becomes it, in one number: the least of several is the lowest token, and
+/// of equal tokens the leftmost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Merge(i32);
+
+impl Merge {
+    const OFFSET_BITS: u32 = 12;
+    const IMPOSSIBLE: Self = Self(i32::MAX);
+
+    /// Offsets beyond the bits for them wrap: pieces that long are not scanned.
+    const fn new(token: u32, offset: u32) -> Self {
+        if token == NONE {
+            return Self::IMPOSSIBLE;
+        }
+        Self((token << Self::OFFSET_BITS | offset & ((1 << Self::OFFSET_BITS) - 1)).cast_signed())
+    }
+
+    const fn token(self) -> u32 {
+        self.0.cast_unsigned() >> Self::OFFSET_BITS
+    }
+
+    const fn offset(self) -> u32 {
+        self.0.cast_unsigned() & ((1 << Self::OFFSET_BITS) - 1)
+    }
+}
+
 impl Merging {
+    /// Beyond this many bytes a heap finds the lowest pair faster than a scan.
+    const SCANNED: usize = 512;
+
     /// Encodes a piece and gives the number of tokens.
     fn encode(&mut self, vocabulary: &Vocabulary, piece: &[u8]) -> usize {
         self.parts.clear();
-        self.parts.extend((0_u32..).zip(piece).map(|(at, byte)| Part {
-            token: vocabulary.of_byte(*byte),
-            previous: at.wrapping_sub(1),
-            next: at + 1,
-        }));
-        self.merged.clear();
-        let pairs = self.parts.iter().zip(self.parts.iter().skip(1));
-        self.merged.extend(pairs.map(|(left, right)| vocabulary.merge(left.token, right.token)));
-        self.merged.push(NONE);
-
-        let mut count = piece.len();
-        while let Some(lowest) = self.merged.iter().copied().min()
-            && lowest != NONE
-        {
-            // All pairs that merge into the lowest token, from left to right: merging them makes no lower one.
-            let mut from = 0;
-            while let Some(found) = self.merged.get(from..).and_then(|rest| rest.iter().position(|m| *m == lowest)) {
-                self.merge_at(vocabulary, from + found, lowest);
-                count -= 1;
-                from += found + 1;
-            }
+        self.parts
+            .extend((0_u32..).zip(piece).map(|(at, byte)| Part {
+                token: vocabulary.of_byte(*byte),
+                previous: at.wrapping_sub(1),
+                next: at + 1,
+            }));
+        self.merges.clear();
+        let pairs = (0_u32..).zip(piece.iter().zip(piece.iter().skip(1)));
+        self.merges.extend(
+            pairs.map(|(at, (left, right))| Merge::new(vocabulary.merge_bytes(*left, *right), at)),
+        );
+        self.merges.push(Merge::IMPOSSIBLE);
+        if piece.len() <= Self::SCANNED {
+            piece.len() - self.scan(vocabulary)
+        } else {
+            piece.len() - self.drain(vocabulary)
         }
-        count
     }
 
-    /// Merges the part at an offset with the next.
-    fn merge_at(&mut self, vocabulary: &Vocabulary, at: usize, token: u32) {
-        let Some(Part { previous, next: absorbed, .. }) = self.part(at) else { return };
-        let Some(Part { next, .. }) = self.part(absorbed as usize) else { return };
-        if let Some(part) = self.parts.get_mut(at) {
+    /// Merges what merges, finding the lowest pair by scanning; gives the number of merges.
+    fn scan(&mut self, vocabulary: &Vocabulary) -> usize {
+        for merged in 0.. {
+            let lowest = self
+                .merges
+                .iter()
+                .copied()
+                .fold(Merge::IMPOSSIBLE, Merge::min);
+            if lowest == Merge::IMPOSSIBLE {
+                return merged;
+            }
+            self.merge_at(vocabulary, lowest.offset(), lowest.token());
+        }
+        0
+    }
+
+    /// The same with a heap.
+    fn drain(&mut self, vocabulary: &Vocabulary) -> usize {
+        let mut merged = 0;
+        let entry = |(at, merge): (u32, Merge)| {
+            (merge != Merge::IMPOSSIBLE).then_some(Reverse((merge.token(), at)))
+        };
+        let mut heap: BinaryHeap<_> = (0_u32..)
+            .zip(self.merges.iter().copied())
+            .filter_map(entry)
+            .collect();
+        while let Some(Reverse((token, at))) = heap.pop() {
+            // The parts may have changed since.
+            if self.merges.get(at as usize) != Some(&Merge::new(token, at)) {
+                continue;
+            }
+            let previous = self.merge_at(vocabulary, at, token);
+            merged += 1;
+            let changed = [previous, at];
+            heap.extend(
+                changed
+                    .iter()
+                    .filter_map(|at| entry((*at, *self.merges.get(*at as usize)?))),
+            );
+        }
+        merged
+    }
+
+    /// Merges the part at an offset with the next, and gives the offset of the part before it.
+    fn merge_at(&mut self, vocabulary: &Vocabulary, at: u32, token: u32) -> u32 {
+        let Some(Part {
+            previous,
+            next: absorbed,
+            ..
+        }) = self.part(at)
+        else {
+            return NONE;
+        };
+        let Some(Part { next, .. }) = self.part(absorbed) else {
+            return NONE;
+        };
+        if let Some(part) = self.parts.get_mut(at as usize) {
             (part.token, part.next) = (token, next);
         }
-        self.set_merged(absorbed as usize, NONE);
+        self.set_merge(absorbed, NONE);
         let after = self.parts.get_mut(next as usize).map_or(NONE, |following| {
-            #[expect(clippy::cast_possible_truncation, reason = "pieces merged at once are short")]
-            let at = at as u32;
             following.previous = at;
             vocabulary.merge(token, following.token)
         });
-        self.set_merged(at, after);
-        if let Some(preceding) = self.part(previous as usize) {
-            self.set_merged(previous as usize, vocabulary.merge(preceding.token, token));
+        self.set_merge(at, after);
+        if let Some(preceding) = self.part(previous) {
+            self.set_merge(previous, vocabulary.merge(preceding.token, token));
         }
+        previous
     }
 
     /// The lengths of the tokens last encoded, in order.
     fn lengths(&self) -> impl Iterator<Item = u8> {
         let mut at = 0_u32;
         std::iter::from_fn(move || {
-            let next = self.part(at as usize)?.next;
+            let next = self.part(at)?.next;
             let length = next - at;
             at = next;
             // A token has at most `LONGEST_TOKEN` bytes.
@@ -168,13 +325,104 @@ impl Merging {
         })
     }
 
-    fn part(&self, at: usize) -> Option<Part> {
-        self.parts.get(at).copied()
+    fn part(&self, at: u32) -> Option<Part> {
+        self.parts.get(at as usize).copied()
     }
 
-    fn set_merged(&mut self, at: usize, token: u32) {
-        if let Some(merged) = self.merged.get_mut(at) {
-            *merged = token;
+    fn set_merge(&mut self, at: u32, token: u32) {
+        if let Some(merge) = self.merges.get_mut(at as usize) {
+            *merge = Merge::new(token, at);
+        }
+    }
+}
+
+#[cfg(all(test, feature = "o200k"))]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::vocabulary::O200K;
+    use super::*;
+
+    /// One class of characters without end, in the shapes that have stalled or crashed tokenizers.
+    fn endless() -> Vec<String> {
+        let mut seed = 0x5EED_u64;
+        let mut random = |alphabet: &str| -> String {
+            let alphabet: Vec<char> = alphabet.chars().collect();
+            let mut text = String::new();
+            while text.len() < 60_000 {
+                seed = seed
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(1_442_695_040_888_963_407);
+                text.extend(alphabet.get((seed >> 33) as usize % alphabet.len()));
+            }
+            text
+        };
+        let alphabets = [
+            " ",
+            " \t",
+            "a",
+            "A",
+            "=",
+            "-=",
+            "\n",
+            "\r\n",
+            "'",
+            "ab",
+            "etaoin",
+            "abcdefghijklmnopqrstuvwxyz",
+            "\u{301}",
+            "\u{300}\u{301}\u{302}",
+            "\u{4E00}",
+            "\u{4E2D}\u{6587}\u{7684}\u{662F}\u{4E0D}",
+            "\u{1F600}",
+            "\u{1F600}\u{200D}\u{FE0F}",
+            "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz",
+            "!\"#$%&'()*+,-./:;<=>?@[]^_`{|}~",
+        ];
+        alphabets.into_iter().map(&mut random).collect()
+    }
+
+    #[test]
+    fn tokenizer_goes_quadratic_on_long_runs_of_one_class() {
+        for text in endless() {
+            let mut encoder = Encoder::default();
+            let count = encoder.count(&O200K, text.as_bytes());
+            assert_eq!(
+                count,
+                bpe_openai::o200k_base().bpe.count(text.as_bytes()),
+                "{:?}",
+                text.get(..20)
+            );
+            let work = encoder.merging.encoded;
+            assert!(
+                work <= 8 * text.len(),
+                "{work} bytes encoded for {} of {:?}",
+                text.len(),
+                text.get(..20)
+            );
+            assert!(
+                encoder.merging.parts.capacity() < 4_096,
+                "sections stay short"
+            );
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(40))]
+
+        #[test]
+        fn every_way_to_encode_gives_the_same_tokens(text in "[a-e]{600,3000}|[ -~]{600,3000}|(ab|ba|the ){300,900}") {
+            let mut merging = Merging::default();
+            let drained = merging.encode(&O200K, text.as_bytes());
+            let oracle = &bpe_openai::o200k_base().bpe;
+            let expected: Vec<usize> =
+                oracle.encode_via_backtracking(text.as_bytes()).into_iter().map(|token| oracle.token_len(token)).collect();
+            prop_assert_eq!(drained, expected.len());
+            prop_assert_eq!(merging.lengths().map(usize::from).collect::<Vec<_>>(), expected);
+            prop_assert_eq!(Encoder::default().count(&O200K, text.as_bytes()), drained);
+            for piece in text.as_bytes().chunks(1 + text.len() % SHORT) {
+                prop_assert_eq!(count_short(&O200K, piece), merging.encode(&O200K, piece));
+            }
         }
     }
 }

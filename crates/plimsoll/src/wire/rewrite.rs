@@ -196,7 +196,7 @@ impl Document<'_> {
 
     /// Whether two user messages in a row are refused by (some) servers of this format. Programs that keep records
     /// make requests of them in their own way, and expect of an assistant's record what we cannot know.
-    fn needs_alternation(&self) -> bool {
+    pub(crate) fn needs_alternation(&self) -> bool {
         matches!(self.format, Format::OpenaiChat | Format::Gemini)
             && self.envelope != Envelope::Record
     }

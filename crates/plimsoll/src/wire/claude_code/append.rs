@@ -163,7 +163,7 @@ fn can_refer<'a>(
 }
 
 /// Whether a version, as it stands, is one that reads a tail by reference.
-fn reads_references(version: &[u8]) -> bool {
+pub(super) fn reads_references(version: &[u8]) -> bool {
     let numbers = version
         .split(|byte| !byte.is_ascii_digit())
         .filter(|part| !part.is_empty());
@@ -364,15 +364,16 @@ fn copy(line: &Kept<'_>, fresh: &Fresh<'_>, renamed: &HashMap<Text<'_>, String>)
             _ => {}
         }
     }
-    let missing: String = [
+    let mut missing = String::new();
+    for (has, name, value) in [
         (has_uuid, "uuid", fresh.uuid),
         (has_parent, "parentUuid", fresh.parent),
         (has_time, "timestamp", fresh.time),
-    ]
-    .into_iter()
-    .filter(|(has, ..)| !has)
-    .map(|(_, name, value)| format!(r#""{name}":"{value}","#))
-    .collect();
+    ] {
+        if !has {
+            missing.extend(["\"", name, "\":\"", value, "\","]);
+        }
+    }
     if !missing.is_empty() {
         edits.extend(Span::new(1, 1).map(|start| Edit::replace(start, missing.into_bytes())));
     }

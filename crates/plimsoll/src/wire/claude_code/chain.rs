@@ -2,7 +2,8 @@
 //!
 //! The rules are those observed of the program: back from the leaf by `parentUuid` to the last boundary; a tail that
 //! a boundary preserves by reference stands after its anchor, in the order in which it is named; parallel calls and
-//! their results branch off the chain, and are found by the id of their response and by the ids of the calls.
+//! their results branch off the chain, and are found by the id of their response and by the ids of the calls. They stand
+//! after the last line of their response that is on the chain, so the result that the chain goes on from comes last.
 
 use std::collections::{HashMap, HashSet};
 
@@ -66,6 +67,8 @@ struct Tail {
 struct Tree<'s, 'a> {
     scan: &'s Scan<'a>,
     by_uuid: HashMap<Text<'a>, u32>,
+    /// The first line of each id that stands on several.
+    repeated: HashMap<Text<'a>, u32>,
     sidechain: bool,
     tail: Option<Tail>,
 }
@@ -73,10 +76,12 @@ struct Tree<'s, 'a> {
 impl<'s, 'a> Tree<'s, 'a> {
     fn new(scan: &'s Scan<'a>, sidechain: bool, oddities: &mut Vec<Oddity>) -> Self {
         let mut by_uuid = HashMap::with_capacity(scan.lines.len());
+        let mut repeated = HashMap::new();
         for (at, line) in scan.lines.iter().enumerate() {
             let Some(uuid) = line.uuid else { continue };
-            // The program keeps the last of two lines with one id.
-            if by_uuid.insert(uuid, index(at)).is_some() {
+            // The program keeps the last of two lines with one id, in the place of the first.
+            if let Some(before) = by_uuid.insert(uuid, index(at)) {
+                repeated.entry(uuid).or_insert(before);
                 oddities.push(Oddity {
                     kind: OddityKind::DuplicateId,
                     span: line.span,
@@ -97,6 +102,7 @@ impl<'s, 'a> Tree<'s, 'a> {
         let mut tree = Self {
             scan,
             by_uuid,
+            repeated,
             sidechain,
             tail: None,
         };
@@ -114,6 +120,13 @@ impl<'s, 'a> Tree<'s, 'a> {
             .iter()
             .enumerate()
             .map(|(at, line)| (index(at), line))
+    }
+
+    /// Where a line stands among the others: a line that is repeated stands where it stood first.
+    fn place(&self, at: u32) -> u32 {
+        let uuid = self.line(at).and_then(|line| line.uuid);
+        uuid.and_then(|uuid| self.repeated.get(&uuid).copied())
+            .unwrap_or(at)
     }
 
     fn in_scope(&self, line: &Line<'_>) -> bool {
@@ -144,24 +157,22 @@ impl<'s, 'a> Tree<'s, 'a> {
     /// Lines that the program or another agent of a team wrote are the leaf only if they stand on the same chain as the
     /// last line that is not. A summary that hangs on nothing is no leaf: without its boundary the old chain wins.
     fn leaf(&self) -> Option<u32> {
-        let candidates = || {
-            self.numbered().rev().filter(|(_, line)| {
-                is_message(line)
-                    && self.in_scope(line)
-                    && line.uuid.is_some()
-                    && !(line.summary && line.parent.is_none())
+        let messages = || {
+            self.numbered().rev().filter_map(|(at, line)| {
+                let uuid = line
+                    .uuid
+                    .filter(|_| is_message(line) && self.in_scope(line))?;
+                let repeat = self.repeated.get(&uuid).is_some_and(|first| *first != at);
+                let live = self.by_uuid.get(&uuid).copied().filter(|_| !repeat)?;
+                Some((live, self.line(live)?))
             })
         };
-        let (last, line) = candidates().next().or_else(|| {
-            self.numbered()
-                .rev()
-                .find(|(_, line)| is_message(line) && self.in_scope(line) && line.uuid.is_some())
-        })?;
+        let hanging = || messages().filter(|(_, line)| !(line.summary && line.parent.is_none()));
+        let (last, line) = hanging().next().or_else(|| messages().next())?;
         if !line.meta && !line.teammate {
             return Some(last);
         }
-        let own = candidates().find(|(_, line)| !line.meta && !line.teammate);
-        match own {
+        match hanging().find(|(_, line)| !line.meta && !line.teammate) {
             Some((own, _)) if !self.walk(last).contains(&own) => Some(own),
             _ => Some(last),
         }
@@ -173,11 +184,14 @@ impl<'s, 'a> Tree<'s, 'a> {
         if let Some(found) = self.by_uuid.get(&parent) {
             return Some(*found);
         }
+        if !self.sidechain {
+            return None;
+        }
         // A subagent's file names parents that stand in its caller's file: there the order of lines stands in.
         self.numbered()
             .take(at as usize)
             .rev()
-            .find(|(_, line)| self.sidechain && is_message(line))
+            .find(|(_, line)| is_message(line))
             .map(|(before, _)| before)
     }
 
@@ -273,7 +287,7 @@ impl<'s, 'a> Tree<'s, 'a> {
                     .tail
                     .as_ref()
                     .is_some_and(|tail| tail.places.contains_key(&from));
-                at > boundary || (from < boundary && !named)
+                self.place(at) > boundary || (self.place(from) < boundary && !named)
             }
             None => true,
         };
@@ -312,7 +326,9 @@ impl<'s, 'a> Tree<'s, 'a> {
             if last_of.get(&response) != Some(&at) {
                 continue;
             }
-            for sibling in siblings.remove(&response).unwrap_or_default() {
+            let mut others = siblings.remove(&response).unwrap_or_default();
+            others.sort_unstable_by_key(|other| self.place(*other));
+            for sibling in others {
                 if reachable(sibling, at) {
                     lines.push(sibling);
                     made.extend(
@@ -339,7 +355,7 @@ impl<'s, 'a> Tree<'s, 'a> {
                     }
                 }
             }
-            found.sort_unstable();
+            found.sort_unstable_by_key(|found| self.place(*found));
             lines.extend(found);
         }
         lines

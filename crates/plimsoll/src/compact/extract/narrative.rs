@@ -1,0 +1,410 @@
+//! The parts of an extract that are no carried facts: what the work is about, where it stands, what comes next.
+
+use std::collections::BTreeMap;
+
+use super::Request;
+use crate::compact::ledger::gather::{Step, Trail};
+use crate::compact::ledger::line::{defuse, one_line};
+use crate::compact::ledger::notation::{fenced, span};
+use crate::compact::ledger::select::Rank;
+use crate::compact::ledger::{Ledger, Outcome};
+
+/// How many lines of a text that was written are shown.
+const SNIPPET_LINES: usize = 24;
+
+/// What follows the cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Tail {
+    /// Nothing.
+    None,
+    /// The user's next message.
+    NextRequest,
+    /// The rest of the turn.
+    Rest,
+    /// The rest of the turn, and further messages of the user.
+    RestThenNextRequest,
+}
+
+/// A piece of a section, in forms from the fullest to the shortest.
+#[derive(Debug)]
+pub(super) struct Piece {
+    pub(super) section: u8,
+    /// The place in its section, after the facts.
+    pub(super) order: u8,
+    pub(super) rank: Rank,
+    pub(super) forms: Vec<String>,
+}
+
+/// All pieces, in no order.
+pub(super) fn pieces(
+    ledger: &Ledger,
+    trail: &Trail,
+    tail: Tail,
+    request: &Request<'_>,
+) -> Vec<Piece> {
+    let mut pieces = Vec::new();
+    concepts(ledger, &mut pieces);
+    snippets(trail, &mut pieces);
+    current(trail, tail, &mut pieces);
+    next(ledger, trail, tail, request, &mut pieces);
+    pieces
+}
+
+/// Section 2: languages by the items touched, tools by the commands run.
+fn concepts(ledger: &Ledger, pieces: &mut Vec<Piece>) {
+    let mut languages: BTreeMap<&str, usize> = BTreeMap::new();
+    for item in &ledger.items {
+        if let Some(language) = language(&item.path) {
+            *languages.entry(language).or_default() += 1 + 4 * usize::from(item.is_changed());
+        }
+    }
+    let mut tools: BTreeMap<String, u32> = BTreeMap::new();
+    for command in &ledger.commands {
+        for part in command
+            .line
+            .split(['|', ';'])
+            .flat_map(|part| part.split("&&"))
+            .take(4)
+        {
+            if let Some(tool) = program(part) {
+                *tools.entry(tool).or_default() += command.runs;
+            }
+        }
+    }
+    let frameworks: BTreeMap<&str, usize> = ledger
+        .items
+        .iter()
+        .filter_map(|item| framework(&item.path))
+        .map(|name| (name, 1))
+        .collect();
+    let mut lines = Vec::new();
+    for (what, names) in [
+        (
+            "Languages",
+            ranked(
+                languages
+                    .into_iter()
+                    .map(|(name, times)| (name.to_owned(), times)),
+            ),
+        ),
+        (
+            "Built with",
+            ranked(
+                frameworks
+                    .into_iter()
+                    .map(|(name, times)| (name.to_owned(), times)),
+            ),
+        ),
+        (
+            "Tools",
+            ranked(
+                tools
+                    .into_iter()
+                    .map(|(name, times)| (name, times as usize)),
+            ),
+        ),
+    ] {
+        if !names.is_empty() {
+            lines.push(format!("{what}: {}.", names.join(", ")));
+        }
+    }
+    if !lines.is_empty() {
+        pieces.push(Piece {
+            section: 2,
+            order: 0,
+            rank: 6,
+            forms: vec![lines.join("\n")],
+        });
+    }
+}
+
+fn ranked(counted: impl Iterator<Item = (String, usize)>) -> Vec<String> {
+    let mut counted: Vec<(String, usize)> = counted.collect();
+    counted.sort_by(|(a, many), (b, few)| few.cmp(many).then(a.cmp(b)));
+    counted.into_iter().take(8).map(|(name, _)| name).collect()
+}
+
+/// The program a part of a command line runs, if it tells something about the work.
+fn program(part: &str) -> Option<String> {
+    const DULL: [&str; 24] = [
+        "cd", "ls", "cat", "echo", "head", "tail", "grep", "rg", "sed", "find", "wc", "pwd",
+        "mkdir", "rm", "cp", "mv", "sort", "true", "sleep", "export", "source", "nl", "printf",
+        "xargs",
+    ];
+    let mut words = part
+        .split_whitespace()
+        .skip_while(|word| word.contains('=') || *word == "sudo");
+    let name = words.next()?.rsplit('/').next()?;
+    let plain = name.len() >= 2
+        && name.len() <= 24
+        && name
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
+        && name.starts_with(|c: char| c.is_ascii_lowercase());
+    (plain && !DULL.contains(&name)).then(|| name.to_owned())
+}
+
+fn language(path: &str) -> Option<&'static str> {
+    let extension = path.rsplit(['/', '\\']).next()?.rsplit_once('.')?.1;
+    Some(match extension.to_ascii_lowercase().as_str() {
+        "rs" => "Rust",
+        "py" | "pyi" | "ipynb" => "Python",
+        "ts" | "tsx" | "mts" => "TypeScript",
+        "js" | "jsx" | "mjs" | "cjs" => "JavaScript",
+        "go" => "Go",
+        "java" => "Java",
+        "kt" | "kts" => "Kotlin",
+        "swift" => "Swift",
+        "c" | "h" => "C",
+        "cc" | "cpp" | "cxx" | "hpp" => "C++",
+        "cs" => "C#",
+        "rb" => "Ruby",
+        "php" => "PHP",
+        "scala" => "Scala",
+        "ex" | "exs" => "Elixir",
+        "lua" => "Lua",
+        "sh" | "bash" | "zsh" => "shell",
+        "sql" => "SQL",
+        "html" | "htm" => "HTML",
+        "css" | "scss" | "less" => "CSS",
+        "vue" => "Vue",
+        "svelte" => "Svelte",
+        "md" | "mdx" | "rst" => "Markdown",
+        "toml" => "TOML",
+        "yml" | "yaml" => "YAML",
+        "json" | "jsonl" => "JSON",
+        "proto" => "Protocol Buffers",
+        "tf" => "Terraform",
+        _ => return None,
+    })
+}
+
+fn framework(path: &str) -> Option<&'static str> {
+    Some(match path.rsplit(['/', '\\']).next()? {
+        "Cargo.toml" => "Cargo",
+        "package.json" => "Node packages",
+        "pyproject.toml" | "setup.py" | "requirements.txt" => "Python packages",
+        "go.mod" => "Go modules",
+        "Dockerfile" | "docker-compose.yml" | "compose.yaml" => "Docker",
+        "pom.xml" => "Maven",
+        "build.gradle" | "build.gradle.kts" => "Gradle",
+        "Gemfile" => "Bundler",
+        "CMakeLists.txt" => "CMake",
+        "Makefile" => "Make",
+        "next.config.js" | "next.config.ts" | "next.config.mjs" => "Next.js",
+        "vite.config.ts" | "vite.config.js" => "Vite",
+        "tsconfig.json" => "tsc",
+        "schema.prisma" => "Prisma",
+        "manage.py" => "Django",
+        _ => return None,
+    })
+}
+
+/// Section 3: what was written last, by its beginning.
+fn snippets(trail: &Trail, pieces: &mut Vec<Piece>) {
+    for ((path, written), nth) in trail.snippets.iter().rev().zip(0_u8..) {
+        let form = |lines: usize, characters: usize| {
+            let mut shown: String = written
+                .lines()
+                .take(lines)
+                .map(|line| line.chars().take(200).collect::<String>() + "\n")
+                .collect();
+            if shown.chars().count() > characters {
+                shown = shown.chars().take(characters).collect();
+            }
+            let total = written.lines().count();
+            let more = if total > lines {
+                format!(" (first {lines} of {total} lines)")
+            } else {
+                String::new()
+            };
+            format!(
+                "Written to {}{more}:\n{}",
+                span(path),
+                fenced(&defuse(shown.trim_end().to_owned()))
+            )
+        };
+        if !written.trim().is_empty() {
+            let forms = vec![form(SNIPPET_LINES, 1_600), form(10, 600)];
+            pieces.push(Piece {
+                section: 3,
+                order: u8::MAX - nth,
+                rank: 24 + 3 * nth,
+                forms,
+            });
+        }
+    }
+}
+
+/// Section 8: what was being done right before the cut.
+fn current(trail: &Trail, tail: Tail, pieces: &mut Vec<Piece>) {
+    let cut = match tail {
+        Tail::None => "The conversation ends here.".to_owned(),
+        Tail::NextRequest => format!(
+            "The work on message {} was over when the summary was made; the user's next message follows.",
+            trail.turn
+        ),
+        Tail::Rest | Tail::RestThenNextRequest => {
+            format!(
+                "The cut falls inside the work on message {}; what was done on it since follows verbatim.",
+                trail.turn
+            )
+        }
+    };
+    pieces.push(Piece {
+        section: 8,
+        order: 0,
+        rank: 4,
+        forms: vec![cut],
+    });
+    let steps: Vec<String> = trail.steps.iter().map(step).collect();
+    if !steps.is_empty() {
+        let list = |last: usize| {
+            let start = steps.len().saturating_sub(last);
+            let shown = steps.get(start..).unwrap_or(&[]);
+            let first = if shown.len() == 1 {
+                "The last call:".to_owned()
+            } else {
+                format!("The last {} calls:", shown.len())
+            };
+            format!("{first}\n{}", shown.join("\n"))
+        };
+        pieces.push(Piece {
+            section: 8,
+            order: 1,
+            rank: 5,
+            forms: vec![list(10), list(6), list(3), list(1)],
+        });
+    }
+    if let Some(text) = &trail.last_text {
+        let form = |limit: usize| {
+            let length = text.chars().count();
+            let shown = if length <= limit {
+                text.trim().to_owned()
+            } else {
+                let head: String = text.trim_start().chars().take(limit * 2 / 3).collect();
+                let tail: String = text
+                    .trim_end()
+                    .chars()
+                    .skip(length.saturating_sub(limit / 3))
+                    .collect();
+                format!("{head}\n[…]\n{tail}")
+            };
+            format!("The assistant's last words:\n{}", fenced(&defuse(shown)))
+        };
+        pieces.push(Piece {
+            section: 8,
+            order: 2,
+            rank: 7,
+            forms: vec![form(2_400), form(900), form(300)],
+        });
+    }
+}
+
+fn step(step: &Step) -> String {
+    let about = if step.about.is_empty() {
+        String::new()
+    } else {
+        format!(" {}", span(&one_line(&step.about, 160)))
+    };
+    let outcome = match step.outcome {
+        Outcome::Ok => "ok".to_owned(),
+        Outcome::Failed => "failed".to_owned(),
+        Outcome::Exit(status) => format!("exit {status}"),
+        Outcome::Unanswered => "no answer yet".to_owned(),
+    };
+    let line = step
+        .line
+        .as_deref()
+        .map_or(String::new(), |line| format!(": {}", span(line)));
+    format!("- {}{about} → {outcome}{line}", one_line(&step.tool, 60))
+}
+
+/// Section 9: how to go on, quoting the request that it follows from.
+fn next(
+    ledger: &Ledger,
+    trail: &Trail,
+    tail: Tail,
+    request: &Request<'_>,
+    pieces: &mut Vec<Piece>,
+) {
+    let mut lines = Vec::new();
+    let quoted = |limit: usize| {
+        let current = ledger
+            .words
+            .iter()
+            .rev()
+            .find(|words| words.turn == trail.turn && !words.part)
+            .or_else(|| ledger.words.last());
+        current.map(|words| (words.turn, one_line(&words.text, limit)))
+    };
+    let open = ledger.todos.iter().filter(|todo| todo.is_open()).count();
+    let failing: Vec<&str> = ledger
+        .errors
+        .iter()
+        .filter(|failure| failure.fix.is_none() && failure.turn == trail.turn)
+        .map(|failure| failure.source.as_str())
+        .collect();
+    let forms = match (tail, quoted(240)) {
+        (_, None) => {
+            lines.push("No request of the user is known from this part.".to_owned());
+            Vec::new()
+        }
+        (Tail::NextRequest, Some(_)) => {
+            lines.push(
+                "The user's next message, after this summary, says what to do next.".to_owned(),
+            );
+            Vec::new()
+        }
+        (Tail::RestThenNextRequest, Some(_)) => {
+            lines.push(
+                "Newer messages of the user follow after the summary; they say what to do next."
+                    .to_owned(),
+            );
+            Vec::new()
+        }
+        (Tail::None | Tail::Rest, Some(_)) => [240, 80]
+            .into_iter()
+            .filter_map(|limit| {
+                quoted(limit).map(|(turn, text)| {
+                    format!("The latest request, message {turn}, says: “{text}” Go on with it.")
+                })
+            })
+            .collect(),
+    };
+    if open > 0 {
+        lines.push(format!(
+            "{open} {} of the list in section 7 {} open.",
+            if open == 1 { "entry" } else { "entries" },
+            if open == 1 { "is" } else { "are" }
+        ));
+    }
+    if let Some(last) = failing.last() {
+        lines.push(format!("What still failed: {}.", span(last)));
+    }
+    if !request.recall.is_empty() {
+        lines.push(format!(
+            "Details that are missing here: recall {}.",
+            span(&one_line(request.recall, 300))
+        ));
+    }
+    let forms: Vec<String> = if forms.is_empty() {
+        vec![lines.join("\n")]
+    } else {
+        forms
+            .into_iter()
+            .map(|form| {
+                std::iter::once(form)
+                    .chain(lines.iter().cloned())
+                    .collect::<Vec<_>>()
+                    .join("\n")
+            })
+            .collect()
+    };
+    pieces.push(Piece {
+        section: 9,
+        order: 0,
+        rank: 4,
+        forms,
+    });
+}

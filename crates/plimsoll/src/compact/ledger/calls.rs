@@ -1,0 +1,596 @@
+//! Reading tool calls: whatever the tool is called and however its arguments are shaped, what it touches and runs.
+
+use super::items::Touch;
+use super::shell;
+use super::todos::{Status, Todo};
+use crate::wire::{Kind, Tape, Value};
+
+/// How much of a call's arguments is looked at, in bytes.
+const READ_LIMIT: usize = 1 << 20;
+
+/// Argument names that hold what a call is about, the most telling first.
+const PATH_KEYS: [&str; 18] = [
+    "file_path",
+    "path",
+    "notebook_path",
+    "filename",
+    "file",
+    "filepath",
+    "filePath",
+    "absolute_path",
+    "relative_path",
+    "target_file",
+    "uri",
+    "url",
+    "paths",
+    "files",
+    "file_paths",
+    "urls",
+    "directory",
+    "dir_path",
+];
+
+/// Argument names that hold a command line or code that is run.
+const COMMAND_KEYS: [&str; 6] = ["command", "cmd", "commands", "code", "script", "input"];
+
+/// Argument names that hold what a call writes.
+const WRITTEN_KEYS: [&str; 9] = [
+    "new_string",
+    "new_str",
+    "content",
+    "file_text",
+    "new_source",
+    "insert_text",
+    "replacement",
+    "diff",
+    "text",
+];
+
+/// What a call does, as far as its name and arguments tell.
+#[derive(Debug, Default)]
+pub(crate) struct Reading {
+    /// What it touches.
+    pub(crate) touches: Vec<(String, Touch)>,
+    /// The command line it runs.
+    pub(crate) command: Option<String>,
+    /// The to-do list it sets.
+    pub(crate) todos: Option<Vec<Todo>>,
+    /// What it changes in a to-do list that is kept by the tool.
+    pub(crate) todo_change: Option<TodoChange>,
+    /// What it writes, with the place.
+    pub(crate) written: Option<String>,
+    /// What it is about, for calls that touch and run nothing.
+    pub(crate) about: Option<String>,
+}
+
+/// A change to a list of to-dos that is kept by the tool.
+#[derive(Debug)]
+pub(crate) enum TodoChange {
+    /// A new entry.
+    Add(String),
+    /// Another status for the entry of this number, as the tool counts.
+    Set(String, Status),
+}
+
+/// Reads a call.
+pub(crate) fn read(name: &str, arguments: &str) -> Reading {
+    let mut reading = Reading::default();
+    let tool = name.rsplit("__").next().unwrap_or(name);
+    let verbs = verbs(tool);
+    if arguments.len() > READ_LIMIT {
+        return reading;
+    }
+    let mut tape = Tape::default();
+    let bytes = arguments.as_bytes();
+    let object = tape
+        .parse(bytes, 0)
+        .is_ok()
+        .then(|| tape.root(bytes))
+        .flatten();
+    let Some(root) = object.filter(|root| root.kind() == Kind::Object) else {
+        // Free text: a patch, or a script.
+        let text = object
+            .and_then(Value::text)
+            .map_or_else(|| arguments.to_owned(), |text| text.decode().into_owned());
+        if !take_patch(&text, &mut reading) && !text.trim().is_empty() {
+            run(&text, &mut reading);
+        }
+        return reading;
+    };
+    let text = |key: &str| {
+        root.get(key)
+            .and_then(Value::text)
+            .map(|text| text.decode().into_owned())
+    };
+    take_todos(tool, root, &mut reading);
+    let mut touch = touch_of(&verbs);
+    let paths: Vec<String> = PATH_KEYS
+        .iter()
+        .flat_map(|key| strings(root, key))
+        .collect();
+    // Editors with one tool for everything say what they do in `command`.
+    let editor_verb =
+        text("command").filter(|verb| !paths.is_empty() && editor_touch(verb).is_some());
+    if let Some(verb) = &editor_verb {
+        touch = editor_touch(verb);
+    }
+    let command =
+        if editor_verb.is_none() && reading.todos.is_none() && reading.todo_change.is_none() {
+            command(root, &verbs)
+        } else {
+            None
+        };
+    if let Some(command) = command {
+        if !take_patch(&command, &mut reading) {
+            run(&command, &mut reading);
+        }
+    }
+    if reading.touches.is_empty() && reading.todos.is_none() {
+        let touch = touch.unwrap_or(if reading.command.is_some() {
+            Touch::Used
+        } else {
+            Touch::Read
+        });
+        let touch = if touch == Touch::Read
+            && WRITTEN_KEYS.iter().any(|key| root.get(key).is_some())
+            && touch_of(&verbs).is_none()
+        {
+            Touch::Edited
+        } else {
+            touch
+        };
+        // A command's working directory is no item of the work.
+        if reading.command.is_none() || touch == Touch::Ran {
+            reading.touches = paths
+                .into_iter()
+                .take(20)
+                .map(|path| (path, touch))
+                .collect();
+        }
+    }
+    if reading
+        .touches
+        .iter()
+        .any(|(_, touch)| matches!(touch, Touch::Created | Touch::Edited))
+        && reading.written.is_none()
+    {
+        reading.written = WRITTEN_KEYS
+            .iter()
+            .find_map(|key| text(key))
+            .or_else(|| last_edit(root));
+    }
+    if reading.touches.is_empty() && reading.command.is_none() && reading.todos.is_none() {
+        reading.about = [
+            "description",
+            "query",
+            "pattern",
+            "prompt",
+            "question",
+            "title",
+            "name",
+            "id",
+        ]
+        .iter()
+        .find_map(|key| text(key))
+        .or_else(|| {
+            root.fields()
+                .find_map(|(_, value)| value.text())
+                .map(|text| text.decode().into_owned())
+        });
+    }
+    reading
+}
+
+fn run(command: &str, reading: &mut Reading) {
+    if let Some((_, patch)) = command
+        .split_once("*** Begin Patch")
+        .filter(|_| command.contains("apply_patch"))
+    {
+        take_patch(&format!("*** Begin Patch{patch}"), reading);
+    } else {
+        reading.touches = shell::touches(command);
+    }
+    reading.command = Some(command.to_owned());
+}
+
+/// The command line in a call's arguments, an array of words joined, a shell's wrapping left out.
+fn command(root: Value<'_, '_>, verbs: &[String]) -> Option<String> {
+    let runs = verbs.iter().any(|verb| {
+        matches!(
+            verb.as_str(),
+            "bash"
+                | "shell"
+                | "sh"
+                | "exec"
+                | "execute"
+                | "run"
+                | "terminal"
+                | "python"
+                | "ipython"
+                | "command"
+                | "cmd"
+                | "js"
+                | "patch"
+        )
+    });
+    let key = COMMAND_KEYS.into_iter().find(|key| {
+        let own = matches!(*key, "command" | "cmd" | "commands");
+        (own || runs)
+            && root
+                .get(key)
+                .is_some_and(|value| matches!(value.kind(), Kind::String | Kind::Array))
+    })?;
+    let value = root.get(key)?;
+    if let Some(text) = value.text() {
+        return Some(text.decode().trim().to_owned()).filter(|text| !text.is_empty());
+    }
+    let words: Vec<String> = value
+        .elements()
+        .filter_map(Value::text)
+        .map(|text| text.decode().into_owned())
+        .collect();
+    match words.as_slice() {
+        [] => None,
+        [shell, flag, line]
+            if shell.ends_with("sh") && flag.starts_with('-') && flag.ends_with('c') =>
+        {
+            Some(line.trim().to_owned())
+        }
+        words => Some(words.join(" ")),
+    }
+}
+
+/// The strings under a key: one, or an array of them, or of objects with a path.
+fn strings(root: Value<'_, '_>, key: &str) -> Vec<String> {
+    let Some(value) = root.get(key) else {
+        return Vec::new();
+    };
+    let one = |value: Value<'_, '_>| {
+        value
+            .text()
+            .map(|text| text.decode().trim().to_owned())
+            .filter(|text| !text.is_empty() && text.len() <= 1_024 && !text.contains('\n'))
+    };
+    let of_object = |value: Value<'_, '_>| {
+        value
+            .get("path")
+            .or_else(|| value.get("file_path"))
+            .and_then(one)
+    };
+    one(value)
+        .into_iter()
+        .chain(
+            value
+                .elements()
+                .filter_map(|element| one(element).or_else(|| of_object(element))),
+        )
+        .collect()
+}
+
+/// What the last of several edits writes.
+fn last_edit(root: Value<'_, '_>) -> Option<String> {
+    let edits = root.get("edits").or_else(|| root.get("replacements"))?;
+    edits
+        .elements()
+        .filter_map(|edit| {
+            edit.get("new_string")
+                .or_else(|| edit.get("new_str"))
+                .and_then(Value::text)
+        })
+        .last()
+        .map(|text| text.decode().into_owned())
+}
+
+/// Reads a patch in the form that names its files in lines of stars, or a unified diff.
+fn take_patch(text: &str, reading: &mut Reading) -> bool {
+    if !text.trim_start().starts_with("*** Begin Patch") {
+        return false;
+    }
+    const MARKS: [(&str, Touch); 4] = [
+        ("*** Add File: ", Touch::Created),
+        ("*** Update File: ", Touch::Edited),
+        ("*** Delete File: ", Touch::Deleted),
+        ("*** Move to: ", Touch::Created),
+    ];
+    let mut written = String::new();
+    for line in text.lines() {
+        for (mark, touch) in MARKS {
+            if let Some(path) = line.strip_prefix(mark) {
+                reading.touches.push((path.trim().to_owned(), touch));
+            }
+        }
+        if let Some(added) = line.strip_prefix('+').filter(|_| written.len() < 4_096) {
+            written.push_str(added);
+            written.push('\n');
+        }
+    }
+    reading.written = Some(written).filter(|written| !written.trim().is_empty());
+    true
+}
+
+fn take_todos(tool: &str, root: Value<'_, '_>, reading: &mut Reading) {
+    let list = ["todos", "plan", "todo_list", "items", "tasks"]
+        .into_iter()
+        .find_map(|key| root.get(key).filter(|value| value.kind() == Kind::Array));
+    let text = |value: Value<'_, '_>, keys: &[&str]| {
+        keys.iter()
+            .find_map(|key| value.get(key).and_then(Value::text))
+            .map(|text| text.decode().into_owned())
+    };
+    let lower = tool.to_ascii_lowercase();
+    let is_list = lower.contains("todo") || lower.contains("plan") || lower.contains("task");
+    if let Some(list) = list.filter(|_| is_list) {
+        let todos: Vec<Todo> = list
+            .elements()
+            .filter_map(|entry| {
+                let what = text(
+                    entry,
+                    &[
+                        "content",
+                        "step",
+                        "title",
+                        "text",
+                        "task",
+                        "description",
+                        "subject",
+                    ],
+                )?;
+                let status = text(entry, &["status", "state"])
+                    .map_or(Status::Open, |status| Status::read(&status));
+                Some(Todo::new(&what, status))
+            })
+            .collect();
+        if !todos.is_empty() || list.elements().next().is_none() {
+            reading.todos = Some(todos);
+        }
+    } else if lower.ends_with("taskcreate") || lower == "task_create" {
+        reading.todo_change = text(root, &["subject", "title", "description"]).map(TodoChange::Add);
+    } else if lower.ends_with("taskupdate") || lower == "task_update" {
+        let number = text(root, &["taskId", "task_id", "id"]);
+        let status = text(root, &["status"]).map(|status| Status::read(&status));
+        reading.todo_change = number
+            .zip(status)
+            .map(|(number, status)| TodoChange::Set(number, status));
+    }
+}
+
+/// The words of a tool's name, lower case: `readFile`, `read_file`, `Read-File` are the same.
+fn verbs(name: &str) -> Vec<String> {
+    let mut verbs = vec![String::new()];
+    let mut was_lower = false;
+    for c in name.chars() {
+        if !c.is_alphanumeric() || (c.is_uppercase() && was_lower) {
+            verbs.push(String::new());
+        }
+        was_lower = c.is_lowercase();
+        if c.is_alphanumeric() {
+            if let Some(last) = verbs.last_mut() {
+                last.extend(c.to_lowercase());
+            }
+        }
+    }
+    verbs.retain(|verb| !verb.is_empty());
+    verbs
+}
+
+/// What a tool does to what it names, by the words of its name.
+fn touch_of(verbs: &[String]) -> Option<Touch> {
+    const TABLE: [(Touch, &[&str]); 7] = [
+        (Touch::Deployed, &["deploy", "publish", "release"]),
+        (
+            Touch::Deleted,
+            &["delete", "remove", "rm", "trash", "archive"],
+        ),
+        (
+            Touch::Edited,
+            &[
+                "edit",
+                "replace",
+                "patch",
+                "update",
+                "insert",
+                "append",
+                "modify",
+                "multiedit",
+                "rename",
+                "move",
+                "diff",
+                "notebookedit",
+            ],
+        ),
+        (
+            Touch::Created,
+            &[
+                "write", "create", "new", "add", "save", "upload", "draft", "make",
+            ],
+        ),
+        (
+            Touch::Listed,
+            &[
+                "list", "ls", "glob", "grep", "find", "search", "tree", "query",
+            ],
+        ),
+        (
+            Touch::Read,
+            &[
+                "read", "view", "open", "cat", "get", "fetch", "webfetch", "show", "load",
+                "download", "navigate", "goto", "visit", "browse", "scrape", "crawl",
+            ],
+        ),
+        (
+            Touch::Ran,
+            &["run", "test", "execute", "trigger", "call", "preview"],
+        ),
+    ];
+    TABLE
+        .into_iter()
+        .find(|(_, names)| verbs.iter().any(|verb| names.contains(&verb.as_str())))
+        .map(|(touch, _)| touch)
+}
+
+fn editor_touch(command: &str) -> Option<Touch> {
+    Some(match command {
+        "view" | "open" | "read" => Touch::Read,
+        "create" | "write" => Touch::Created,
+        "str_replace" | "insert" | "undo_edit" | "edit" | "replace" | "append" | "rename" => {
+            Touch::Edited
+        }
+        "delete" => Touch::Deleted,
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn touches(name: &str, arguments: &str) -> Vec<(String, Touch)> {
+        read(name, arguments).touches
+    }
+
+    #[test]
+    fn the_shapes_of_many_tools_are_read() {
+        let one = |path: &str, touch| vec![(path.to_owned(), touch)];
+        assert_eq!(
+            touches("Read", r#"{"file_path":"/a b/c.rs"}"#),
+            one("/a b/c.rs", Touch::Read)
+        );
+        assert_eq!(
+            touches("Write", r#"{"file_path":"x.rs","content":"y"}"#),
+            one("x.rs", Touch::Created)
+        );
+        assert_eq!(
+            touches(
+                "MultiEdit",
+                r#"{"file_path":"x.rs","edits":[{"new_string":"n"}]}"#
+            ),
+            one("x.rs", Touch::Edited)
+        );
+        assert_eq!(
+            touches(
+                "NotebookEdit",
+                r#"{"notebook_path":"n.ipynb","new_source":"1"}"#
+            ),
+            one("n.ipynb", Touch::Edited)
+        );
+        assert_eq!(
+            touches(
+                "str_replace_editor",
+                r#"{"command":"view","path":"/r/x.py"}"#
+            ),
+            one("/r/x.py", Touch::Read)
+        );
+        assert_eq!(
+            touches(
+                "str_replace_editor",
+                r#"{"command":"create","path":"/r/x.py","file_text":"1"}"#
+            ),
+            one("/r/x.py", Touch::Created)
+        );
+        assert_eq!(
+            touches("write_to_file", r#"{"path":"a.ts","content":"1"}"#),
+            one("a.ts", Touch::Created)
+        );
+        assert_eq!(
+            touches("replace_in_file", r#"{"path":"a.ts","diff":"1"}"#),
+            one("a.ts", Touch::Edited)
+        );
+        assert_eq!(
+            touches("mcp__fs__delete_file", r#"{"path":"a.ts"}"#),
+            one("a.ts", Touch::Deleted)
+        );
+        assert_eq!(
+            touches("deploy_script", r#"{"path":"u/alice/sync_orders"}"#),
+            one("u/alice/sync_orders", Touch::Deployed)
+        );
+        assert_eq!(
+            touches("WebFetch", r#"{"url":"https://x.org","prompt":"p"}"#),
+            one("https://x.org", Touch::Read)
+        );
+        assert_eq!(
+            touches("mystery", r#"{"uri":"u://1"}"#),
+            one("u://1", Touch::Read)
+        );
+        assert_eq!(
+            touches("mystery", r#"{"path":"p","content":"1"}"#),
+            one("p", Touch::Edited)
+        );
+        assert_eq!(
+            touches(
+                "apply_patch",
+                "*** Begin Patch\n*** Update File: src/a.rs\n+x\n*** End Patch"
+            ),
+            one("src/a.rs", Touch::Edited)
+        );
+        assert_eq!(
+            touches(
+                "shell",
+                r#"{"command":["bash","-lc","apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: b.rs\n+x\n*** End Patch\nEOF"]}"#
+            ),
+            one("b.rs", Touch::Created)
+        );
+        assert_eq!(touches("read_many", r#"{"paths":["a","b"]}"#).len(), 2);
+    }
+
+    #[test]
+    fn commands_are_unwrapped() {
+        let command = |name, arguments| read(name, arguments).command;
+        assert_eq!(
+            command("Bash", r#"{"command":"cargo test","description":"d"}"#).as_deref(),
+            Some("cargo test")
+        );
+        assert_eq!(
+            command(
+                "shell",
+                r#"{"command":["bash","-lc","rg x"],"workdir":"/w"}"#
+            )
+            .as_deref(),
+            Some("rg x")
+        );
+        assert_eq!(
+            command("shell", r#"{"command":["git","status"]}"#).as_deref(),
+            Some("git status")
+        );
+        assert_eq!(
+            command("exec_command", r#"{"cmd":"ls"}"#).as_deref(),
+            Some("ls")
+        );
+        assert_eq!(
+            command("python", r#"{"code":"print(1)"}"#).as_deref(),
+            Some("print(1)")
+        );
+        assert_eq!(command("Read", r#"{"file_path":"x"}"#), None);
+    }
+
+    #[test]
+    fn todo_tools_are_read() {
+        let todos = read("TodoWrite", r#"{"todos":[{"content":"a","status":"completed"},{"content":"b","status":"in_progress"}]}"#).todos.unwrap();
+        assert_eq!(
+            todos,
+            [Todo::new("a", Status::Done), Todo::new("b", Status::Active)]
+        );
+        let todos = read(
+            "update_plan",
+            r#"{"plan":[{"step":"a","status":"pending"}]}"#,
+        )
+        .todos
+        .unwrap();
+        assert_eq!(todos, [Todo::new("a", Status::Open)]);
+    }
+
+    #[test]
+    fn broken_arguments_are_survived() {
+        for arguments in [
+            "",
+            "{",
+            "null",
+            "[1]",
+            "\"x\"",
+            "{\"command\":{}}",
+            "{\"path\":3}",
+        ] {
+            read("Bash", arguments);
+            read("Read", arguments);
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! `Failure`: an error by its signature, where it came from, and what fixed it.
+
+use serde::{Deserialize, Serialize};
+
+/// An error that a tool reported.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failure {
+    /// The line that names it. It is the tool's text: data.
+    pub signature: String,
+    /// What failed: the command line, or the tool and what it was given.
+    pub source: String,
+    /// How often it was seen.
+    pub times: u32,
+    /// The user's message that was being worked on when it was last seen.
+    pub turn: u32,
+    /// How it ended, if it did: the same thing later went well.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fix: Option<Fix>,
+}
+
+/// That something which failed later went well.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fix {
+    /// The user's message that was being worked on then.
+    pub turn: u32,
+    /// What was changed in between, the last of it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub after: Vec<String>,
+}
+
+/// How many changed items a fix names.
+const AFTER: usize = 3;
+
+/// The errors of a history.
+#[derive(Debug, Default)]
+pub(super) struct Failures {
+    pub(super) list: Vec<Failure>,
+    /// Per open failure: what was changed since. Parallel to the end of `list` by place.
+    changed: Vec<(usize, Vec<String>)>,
+}
+
+impl Failures {
+    pub(super) fn of(list: Vec<Failure>) -> Self {
+        let changed = list
+            .iter()
+            .enumerate()
+            .filter(|(_, failure)| failure.fix.is_none())
+            .map(|(place, _)| (place, Vec::new()))
+            .collect();
+        Self { list, changed }
+    }
+
+    pub(super) fn failed(&mut self, signature: &str, source: &str, turn: u32) {
+        let alike = kind(signature);
+        let known = self
+            .list
+            .iter_mut()
+            .enumerate()
+            .rev()
+            .take(64)
+            .find(|(_, known)| known.source == source && kind(&known.signature) == alike);
+        let place = if let Some((place, known)) = known {
+            known.times = known.times.saturating_add(1);
+            known.turn = turn;
+            known.fix = None;
+            signature.clone_into(&mut known.signature);
+            place
+        } else {
+            self.list.push(Failure {
+                signature: signature.to_owned(),
+                source: source.to_owned(),
+                times: 1,
+                turn,
+                fix: None,
+            });
+            self.list.len() - 1
+        };
+        self.changed.retain(|(open, _)| *open != place);
+        self.changed.push((place, Vec::new()));
+    }
+
+    /// Notes a change that may turn out to be a fix.
+    pub(super) fn changed(&mut self, path: &str) {
+        for (_, paths) in &mut self.changed {
+            paths.retain(|known| known != path);
+            paths.push(path.to_owned());
+            if paths.len() > AFTER {
+                paths.remove(0);
+            }
+        }
+    }
+
+    /// Notes that something went well: what failed of it before is fixed.
+    pub(super) fn succeeded(&mut self, source: &str, turn: u32) -> bool {
+        let mut fixed = false;
+        let list = &mut self.list;
+        self.changed.retain_mut(|(place, paths)| {
+            let Some(failure) = list
+                .get_mut(*place)
+                .filter(|failure| failure.source == source)
+            else {
+                return true;
+            };
+            failure.fix = Some(Fix {
+                turn,
+                after: std::mem::take(paths),
+            });
+            fixed = true;
+            false
+        });
+        fixed
+    }
+
+    pub(super) fn merge(&mut self, newer: Vec<Failure>) {
+        for failure in newer {
+            let alike = kind(&failure.signature);
+            match self
+                .list
+                .iter_mut()
+                .find(|known| known.source == failure.source && kind(&known.signature) == alike)
+            {
+                Some(known) => {
+                    let times = known.times.saturating_add(failure.times);
+                    *known = Failure { times, ..failure };
+                }
+                None => self.list.push(failure),
+            }
+        }
+        *self = Self::of(std::mem::take(&mut self.list));
+    }
+}
+
+/// What two occurrences of the same error have in common: numbers do not count.
+fn kind(signature: &str) -> String {
+    signature.chars().filter(|c| !c.is_ascii_digit()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_later_success_of_the_same_thing_is_the_fix() {
+        let mut failures = Failures::default();
+        failures.failed("error: 3 tests failed", "cargo test", 1);
+        failures.changed("a.rs");
+        failures.failed("error: 2 tests failed", "cargo test", 1);
+        failures.failed("error: denied", "git push", 2);
+        for path in ["b.rs", "c.rs", "d.rs", "e.rs", "c.rs"] {
+            failures.changed(path);
+        }
+        assert!(failures.succeeded("cargo test", 3));
+        assert!(!failures.succeeded("cargo test", 3));
+        assert_eq!(failures.list.len(), 2);
+        assert_eq!(failures.list[0].times, 2);
+        assert_eq!(
+            failures.list[0].fix,
+            Some(Fix {
+                turn: 3,
+                after: vec!["d.rs".into(), "e.rs".into(), "c.rs".into()]
+            })
+        );
+        assert_eq!(failures.list[1].fix, None);
+    }
+}

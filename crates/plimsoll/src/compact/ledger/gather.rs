@@ -1,0 +1,563 @@
+//! Gathering the facts of a transcript in one pass over its messages.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::ops::Range;
+
+use super::calls::{self, Reading, TodoChange};
+use super::commands::{self, Commands};
+use super::errors::Failures;
+use super::items::{Items, Touch};
+use super::line::{one_line, opening};
+use super::outcome::{self, Outcome, Told};
+use super::sentence::passages;
+use super::todos::{Status, Todo, checklist};
+use super::{Ledger, Note, PendingCall, Words, value};
+use crate::compact::continuation::parse_continuation;
+use crate::transcript::{
+    Author, BlockKind, Message, ToolCall, ToolResult, Transcript, is_summary, typed_words,
+};
+use crate::wire::Text;
+
+/// How long a report or decision may be, in characters.
+const NOTE: usize = 320;
+/// How many of the last steps are kept for telling what was being done.
+const STEPS: usize = 16;
+/// How many of the last texts that were written are kept.
+const SNIPPETS: usize = 4;
+/// How much of a call's arguments is searched for identifiers, in bytes.
+const SEARCHED: usize = 8_192;
+/// How many identifiers are followed.
+const NAMES: usize = 200;
+
+/// What a ledger does not hold, but telling what was being done needs.
+#[derive(Debug, Default)]
+pub(crate) struct Trail {
+    /// The last calls, oldest first.
+    pub(crate) steps: VecDeque<Step>,
+    /// The last text of the model.
+    pub(crate) last_text: Option<String>,
+    /// What was written last, with its place, oldest first.
+    pub(crate) snippets: VecDeque<(String, String)>,
+    /// The number of the last message of the user.
+    pub(crate) turn: u32,
+}
+
+/// A call and what became of it.
+#[derive(Debug)]
+pub(crate) struct Step {
+    pub(crate) tool: String,
+    pub(crate) about: String,
+    pub(crate) outcome: Outcome,
+    /// The line of its result that tells: an error, or a sum. The tool's text: data.
+    pub(crate) line: Option<String>,
+}
+
+/// A call that waits for its result.
+struct OpenCall {
+    id: Option<String>,
+    tool: String,
+    reading: Reading,
+    turn: u32,
+}
+
+#[derive(Default)]
+struct Gather {
+    ledger: Ledger,
+    items: Items,
+    commands: Commands,
+    failures: Failures,
+    open: Vec<OpenCall>,
+    by_id: HashMap<String, usize>,
+    terms: HashSet<String>,
+    known: HashSet<String>,
+    trail: Trail,
+    /// The last text of the model in the current turn.
+    report: Option<String>,
+    /// Whether something that had failed just went well: the model's next text says why.
+    fixed: bool,
+    added: u32,
+}
+
+/// Gathers the facts of the messages in `range`, and the trail that leads to its end.
+pub(crate) fn gather(transcript: &Transcript<'_>, range: Range<usize>) -> (Ledger, Trail) {
+    let messages = transcript.messages.get(range.clone()).unwrap_or(&[]);
+    let mut gather = Gather::default();
+    for message in messages {
+        gather.learn_terms(message);
+    }
+    for message in messages {
+        gather.message(message);
+    }
+    let answered_later: HashSet<String> = transcript
+        .messages
+        .get(range.end..)
+        .unwrap_or(&[])
+        .iter()
+        .flat_map(Message::results)
+        .filter_map(|result| result.call_id.map(|id| id.decode().into_owned()))
+        .collect();
+    gather.finish(&answered_later)
+}
+
+impl Gather {
+    /// Learns which identifiers the user names, wherever in the range.
+    fn learn_terms(&mut self, message: &Message<'_>) {
+        if message.author != Author::User {
+            return;
+        }
+        for text in message.texts() {
+            for word in value::words(&typed_words(&text.decode())) {
+                if self.terms.len() < 10_000 && value::is_traceable(word) {
+                    self.terms.insert(word.to_owned());
+                }
+            }
+        }
+    }
+
+    fn message(&mut self, message: &Message<'_>) {
+        match message.author {
+            Author::User | Author::Summary => self.user(message),
+            Author::Model => self.model(message),
+            _ => {}
+        }
+        for block in &message.blocks {
+            match &block.kind {
+                BlockKind::ToolCall(call) => self.call(call),
+                BlockKind::ToolResult(result) => self.result(result),
+                BlockKind::Compaction(Some(text)) => {
+                    self.ledger.earlier = Some(text.decode().into_owned())
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn user(&mut self, message: &Message<'_>) {
+        let mut words = String::new();
+        for text in message.texts() {
+            let text = text.decode();
+            let trimmed = text.trim();
+            if is_summary(trimmed) {
+                let rest = self.summary(trimmed);
+                append(&mut words, &typed_words(rest));
+            } else {
+                append(&mut words, &typed_words(trimmed));
+            }
+        }
+        if words.is_empty() && message.author == Author::Summary {
+            return;
+        }
+        self.end_turn();
+        self.ledger.turns = self.ledger.turns.saturating_add(1);
+        if !words.is_empty() {
+            self.ledger.words.push(Words {
+                turn: self.ledger.turns,
+                part: false,
+                text: words,
+                changed_by: None,
+            });
+        }
+    }
+
+    /// Takes in an earlier summary; gives what follows it in the same text.
+    fn summary<'t>(&mut self, text: &'t str) -> &'t str {
+        self.end_turn();
+        let Some(earlier) = parse_continuation(text) else {
+            self.ledger.earlier = Some(super::line::defuse(text.to_owned()));
+            return "";
+        };
+        let before = std::mem::take(&mut self.ledger);
+        let mut carried = earlier.ledger;
+        if let Some(narrative) = earlier.narrative {
+            carried.earlier = Some(narrative.to_owned());
+        }
+        for words in &carried.words {
+            self.terms.extend(
+                value::words(&words.text)
+                    .filter(|word| value::is_traceable(word))
+                    .map(str::to_owned),
+            );
+        }
+        self.known.extend(carried.names.iter().cloned());
+        self.items.merge(std::mem::take(&mut carried.items));
+        self.commands.merge(std::mem::take(&mut carried.commands));
+        self.failures.merge(std::mem::take(&mut carried.errors));
+        self.ledger = Ledger::merge(before, carried);
+        earlier.rest
+    }
+
+    fn model(&mut self, message: &Message<'_>) {
+        for text in message.texts() {
+            if text.is_blank() {
+                continue;
+            }
+            let text = text.decode();
+            if let Some(todos) = checklist(&text) {
+                self.ledger.todos = todos;
+            }
+            if std::mem::take(&mut self.fixed) {
+                let told = opening(&text, NOTE);
+                self.note(told, true);
+            } else {
+                for passage in passages(&text)
+                    .into_iter()
+                    .filter(|passage| decides(passage))
+                    .take(2)
+                {
+                    self.note(one_line(passage, NOTE), true);
+                }
+            }
+            self.report = Some(text.clone().into_owned());
+            self.trail.last_text = Some(text.into_owned());
+        }
+    }
+
+    fn note(&mut self, text: String, decided: bool) {
+        let known = self
+            .ledger
+            .notes
+            .iter()
+            .rev()
+            .take(8)
+            .any(|note| note.text == text);
+        if !text.is_empty() && !known {
+            self.ledger.notes.push(Note {
+                turn: self.ledger.turns,
+                text,
+                decided,
+            });
+        }
+    }
+
+    /// What the model said last in a turn is its report on it.
+    fn end_turn(&mut self) {
+        if let Some(report) = self.report.take() {
+            let told = opening(&report, NOTE);
+            self.note(told, false);
+        }
+        self.fixed = false;
+    }
+
+    fn call(&mut self, call: &ToolCall<'_>) {
+        let name = call.name.decode();
+        let arguments = call.arguments.decode();
+        self.trace(&arguments);
+        let reading = calls::read(&name, &arguments);
+        let id = call.id.map(|id| id.decode().into_owned());
+        if let Some(id) = &id {
+            self.by_id.insert(id.clone(), self.open.len());
+        }
+        self.open.push(OpenCall {
+            id,
+            tool: one_line(&name, 60),
+            reading,
+            turn: self.ledger.turns,
+        });
+    }
+
+    /// Notes identifiers of the user's that a call names too.
+    fn trace(&mut self, arguments: &str) {
+        if self.terms.is_empty() || self.known.len() >= NAMES {
+            return;
+        }
+        let mut end = arguments.len().min(SEARCHED);
+        while !arguments.is_char_boundary(end) {
+            end -= 1;
+        }
+        let searched = arguments.get(..end).unwrap_or("");
+        for word in value::words(searched).flat_map(|word| word.split('\\')) {
+            let mut rest = Some(word);
+            // An absolute path in a call is what the user names by its end.
+            for _ in 0..12 {
+                let Some(name) = rest.filter(|name| name.len() >= 4) else {
+                    break;
+                };
+                if self.terms.contains(name) && self.known.insert(name.to_owned()) {
+                    self.ledger.names.push(name.to_owned());
+                }
+                rest = name.split_once('/').map(|(_, rest)| rest);
+            }
+        }
+    }
+
+    fn result(&mut self, result: &ToolResult<'_>) {
+        let place = match result.call_id {
+            Some(id) => self.by_id.remove(id.decode().as_ref()),
+            // Formats without ids pair by order.
+            None => self.open.iter().position(|call| call.id.is_none()),
+        };
+        let Some(place) = place.filter(|place| *place < self.open.len()) else {
+            return;
+        };
+        let call = self.open.remove(place);
+        for known in self.by_id.values_mut() {
+            *known -= usize::from(*known > place);
+        }
+        let told = outcome::read(result, call.reading.command.is_some());
+        self.answer_of_the_user(&call, result);
+        self.record(call, told, result);
+    }
+
+    /// What the user answers to a tool's question, or says when refusing a call, travels in a result.
+    fn answer_of_the_user(&mut self, call: &OpenCall, result: &ToolResult<'_>) {
+        const REFUSAL: &str = "The user doesn't want to proceed with this tool use.";
+        let asks = matches!(
+            call.tool.as_str(),
+            "AskUserQuestion"
+                | "ExitPlanMode"
+                | "request_user_input"
+                | "ask_followup_question"
+                | "ask_user"
+        );
+        let Some(text) = result
+            .texts()
+            .next()
+            .map(|text: Text<'_>| text.decode_start(2_000))
+        else {
+            return;
+        };
+        let refusal = result.is_error == Some(true) && text.starts_with(REFUSAL);
+        if refusal {
+            let said = text
+                .split_once("the user said:")
+                .map_or("", |(_, said)| said.trim());
+            if !said.is_empty() {
+                self.note(
+                    one_line(
+                        &format!("The user refused {} and said: {said}", call.tool),
+                        NOTE,
+                    ),
+                    true,
+                );
+            }
+        } else if asks {
+            self.note(
+                one_line(&format!("Answer to {}: {text}", call.tool), NOTE),
+                true,
+            );
+        }
+    }
+
+    fn record(&mut self, call: OpenCall, told: Told, result: &ToolResult<'_>) {
+        let OpenCall {
+            tool,
+            reading,
+            turn,
+            ..
+        } = call;
+        let command = reading.command.as_deref().map(commands::shown);
+        let failed = told.outcome.is_failure();
+        let first = reading
+            .touches
+            .first()
+            .map(|(path, touch)| (one_line(path, 240), *touch));
+        let about = command
+            .clone()
+            .or_else(|| first.as_ref().map(|(path, _)| path.clone()))
+            .or_else(|| {
+                reading
+                    .about
+                    .as_deref()
+                    .map(|about| one_line(about, commands::COMMAND))
+            })
+            .unwrap_or_default();
+        let source = if command.is_some() || about.is_empty() {
+            about.clone()
+        } else {
+            one_line(&format!("{tool} {about}"), 240)
+        };
+        let source = if source.is_empty() {
+            tool.clone()
+        } else {
+            source
+        };
+        for (path, touch) in &reading.touches {
+            let path = one_line(path, 240);
+            if path.is_empty() {
+                continue;
+            }
+            // A search that finds nothing and a look that fails say little about what they name.
+            if failed && !touch.changes() && command.is_some() {
+                continue;
+            }
+            if !failed && touch.changes() {
+                self.failures.changed(&path);
+            }
+            let outcome = if failed { Outcome::Failed } else { Outcome::Ok };
+            self.items.touch(&path, *touch, outcome, turn);
+        }
+        if let Some(line) = command.filter(|line| !line.is_empty()) {
+            self.commands.ran(&line, told.outcome, turn);
+        }
+        // A search without a match ends with 1 and says nothing.
+        let telling = told.error.as_deref().filter(|_| failed);
+        if let Some(error) = telling {
+            self.failures.failed(error, &source, turn);
+        } else if !failed {
+            self.fixed |= self.failures.succeeded(&source, turn);
+        }
+        if !failed {
+            self.todos(&reading, result);
+            if let (Some(written), Some((path, Touch::Created | Touch::Edited))) =
+                (reading.written, &first)
+            {
+                self.trail.snippets.push_back((path.clone(), written));
+                if self.trail.snippets.len() > SNIPPETS {
+                    self.trail.snippets.pop_front();
+                }
+            }
+        }
+        let line = told.error.filter(|_| failed).or(told.sum);
+        self.step(Step {
+            tool,
+            about,
+            outcome: told.outcome,
+            line,
+        });
+    }
+
+    fn step(&mut self, step: Step) {
+        self.trail.steps.push_back(step);
+        if self.trail.steps.len() > STEPS {
+            self.trail.steps.pop_front();
+        }
+    }
+
+    fn todos(&mut self, reading: &Reading, result: &ToolResult<'_>) {
+        if let Some(todos) = &reading.todos {
+            self.ledger.todos.clone_from(todos);
+        }
+        match &reading.todo_change {
+            Some(TodoChange::Add(what)) => {
+                self.added += 1;
+                // The tool numbers its entries and says which number this one has.
+                let told = result
+                    .texts()
+                    .next()
+                    .map(|text| text.decode_start(200).into_owned())
+                    .unwrap_or_default();
+                let number: String = told.split_once('#').map_or(String::new(), |(_, rest)| {
+                    rest.chars().take_while(char::is_ascii_digit).collect()
+                });
+                let number = if number.is_empty() {
+                    self.added.to_string()
+                } else {
+                    number
+                };
+                self.ledger
+                    .todos
+                    .push(Todo::new(&format!("#{number} {what}"), Status::Open));
+            }
+            Some(TodoChange::Set(number, status)) => {
+                let prefix = format!("#{} ", number.trim_start_matches('#'));
+                for todo in self
+                    .ledger
+                    .todos
+                    .iter_mut()
+                    .filter(|todo| todo.what.starts_with(&prefix))
+                {
+                    todo.status = *status;
+                }
+            }
+            None => {}
+        }
+    }
+
+    fn finish(mut self, answered_later: &HashSet<String>) -> (Ledger, Trail) {
+        for call in std::mem::take(&mut self.open) {
+            if call
+                .id
+                .as_ref()
+                .is_some_and(|id| answered_later.contains(id))
+            {
+                continue;
+            }
+            let about = call
+                .reading
+                .command
+                .as_deref()
+                .map(commands::shown)
+                .or_else(|| {
+                    call.reading
+                        .touches
+                        .into_iter()
+                        .next()
+                        .map(|(path, _)| path)
+                })
+                .or(call.reading.about);
+            let about = one_line(&about.unwrap_or_default(), 200);
+            if about.is_empty() {
+                continue;
+            }
+            self.step(Step {
+                tool: call.tool.clone(),
+                about: about.clone(),
+                outcome: Outcome::Unanswered,
+                line: None,
+            });
+            self.ledger.pending.push(PendingCall {
+                tool: call.tool,
+                about,
+                turn: call.turn,
+            });
+        }
+        // The report of the turn that the cut ends or splits.
+        self.end_turn();
+        let mut ledger = self.ledger;
+        ledger.items = self.items.list;
+        ledger.commands = self.commands.into_list();
+        ledger.errors = self.failures.list;
+        super::drop_repeated(&mut ledger.words);
+        super::words::mark_changes(&mut ledger.words);
+        super::drop_known(&mut ledger.names);
+        self.trail.turn = ledger.turns;
+        (ledger, self.trail)
+    }
+}
+
+fn append(words: &mut String, more: &str) {
+    let more = more.trim();
+    if !more.is_empty() {
+        if !words.is_empty() {
+            words.push('\n');
+        }
+        words.push_str(more);
+    }
+}
+
+/// Whether a sentence of the model says what it decided or found to be the cause.
+fn decides(passage: &str) -> bool {
+    const CUES: [&str; 26] = [
+        "root cause",
+        "decided",
+        "i'll go with",
+        "chose ",
+        "the problem was",
+        "the issue was",
+        "the problem is that",
+        "the issue is that",
+        "turns out",
+        "the fix is",
+        "instead of",
+        "because ",
+        "ursache",
+        "entschieden",
+        "le problème",
+        "la cause",
+        "decidí",
+        "el problema era",
+        "причина",
+        "решил",
+        "原因",
+        "根本",
+        "決め",
+        "결정",
+        "원인",
+        "the bug",
+    ];
+    if passage.len() > 600 || super::sentence::is_fenced(passage) {
+        return false;
+    }
+    let lower = passage.to_lowercase();
+    CUES.iter().any(|cue| lower.contains(cue))
+}

@@ -1,0 +1,441 @@
+//! Choosing what goes in under a bound: the user's words first, the weightiest passages before others.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+
+use super::notation::{Fact, names_entry, reach_entry};
+use super::sentence::passages;
+use super::standing::{Tier, weigh};
+use super::{Ledger, LeftOut, Words};
+use crate::units::Tokens;
+
+/// A message of at most this many characters is kept whole before a longer one is searched.
+const SHORT_MESSAGE: usize = 240;
+/// The first and the current request are kept whole up to this many characters.
+const REQUEST: usize = 1_600;
+/// A single passage longer than this is shown by its beginning, in characters.
+const PASSAGE: usize = 600;
+
+/// How early something is chosen. Lower goes first; narrative takes ranks in between.
+pub(crate) type Rank = u8;
+
+pub(crate) const REQUESTS: Rank = 0;
+pub(crate) const STANDING: Rank = 2;
+pub(crate) const VALUES: Rank = 8;
+const WORK: Rank = 12;
+const CHANGED: Rank = 14;
+const SAID: Rank = 18;
+const REPORTED: Rank = 20;
+const SEEN: Rank = 26;
+const OLD: Rank = 32;
+const BULK: Rank = 38;
+
+/// All facts of a ledger, in the order in which they are written.
+pub(crate) fn facts(ledger: &Ledger) -> Vec<Fact> {
+    let mut facts: Vec<Fact> = Vec::new();
+    facts.extend(ledger.earlier.iter().cloned().map(Fact::Earlier));
+    facts.extend(ledger.words.iter().cloned().map(Fact::Words));
+    facts.extend(ledger.todos.iter().cloned().map(Fact::Todo));
+    facts.extend(ledger.pending.iter().cloned().map(Fact::Pending));
+    facts.extend(ledger.items.iter().cloned().map(Fact::Item));
+    facts.extend(ledger.commands.iter().cloned().map(Fact::Command));
+    facts.extend(ledger.errors.iter().cloned().map(Fact::Failure));
+    facts.extend(ledger.notes.iter().cloned().map(Fact::Note));
+    facts.extend(ledger.names.iter().cloned().map(Fact::Name));
+    facts.extend(ledger.artifacts.iter().cloned().map(Fact::Artifact));
+    facts
+}
+
+/// A fact that may be chosen.
+#[derive(Debug, PartialEq, Eq)]
+struct Candidate {
+    rank: Rank,
+    /// Among equals: weightier first, then later ones first.
+    score: Reverse<u8>,
+    recency: Reverse<u32>,
+    /// The place among all facts: two numbers, since a message may be cut into passages.
+    place: (u32, u32),
+    fact: Fact,
+    /// How many passages it stands for.
+    passages: u32,
+}
+
+impl Ord for Candidate {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        let key = |candidate: &Self| {
+            (
+                candidate.rank,
+                candidate.score,
+                candidate.recency,
+                candidate.place,
+            )
+        };
+        key(self).cmp(&key(other))
+    }
+}
+
+impl PartialOrd for Candidate {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// The facts of a ledger, waiting to be chosen under one or several bounds in turn.
+pub(crate) struct Selection<'l> {
+    ledger: &'l Ledger,
+    waiting: BinaryHeap<Reverse<Candidate>>,
+    refused: Vec<Candidate>,
+    chosen: BTreeMap<(u32, u32), Fact>,
+    /// Per message that was cut: how many passages it has.
+    cut: BTreeMap<u32, u32>,
+    count: &'l dyn Fn(&str) -> Tokens,
+    earlier_limit: Tokens,
+}
+
+impl<'l> Selection<'l> {
+    /// Ranks the facts of a ledger. An earlier summary is held to `earlier_limit`.
+    pub(crate) fn new(
+        ledger: &'l Ledger,
+        earlier_limit: Tokens,
+        count: &'l dyn Fn(&str) -> Tokens,
+    ) -> Self {
+        let mut selection = Self {
+            ledger,
+            waiting: BinaryHeap::new(),
+            refused: Vec::new(),
+            chosen: BTreeMap::new(),
+            cut: BTreeMap::new(),
+            count,
+            earlier_limit,
+        };
+        let last = ledger.words.last().map_or(0, |words| words.turn);
+        let mut seen = BTreeMap::new();
+        let facts = facts(ledger);
+        for (place, fact) in (0..).zip(facts.into_iter()) {
+            let nth: &mut u32 = seen.entry(fact.kind()).or_default();
+            *nth += 1;
+            match fact {
+                Fact::Words(words) => selection.offer_words(words, place, last),
+                other => {
+                    let (rank, recency) = rank(ledger, &other, *nth);
+                    selection.offer(rank, 0, recency, (place, 0), other, 0);
+                }
+            }
+        }
+        selection
+    }
+
+    fn offer(
+        &mut self,
+        rank: Rank,
+        score: u8,
+        recency: u32,
+        place: (u32, u32),
+        fact: Fact,
+        passages: u32,
+    ) {
+        self.waiting.push(Reverse(Candidate {
+            rank,
+            score: Reverse(score),
+            recency: Reverse(recency),
+            place,
+            fact,
+            passages,
+        }));
+    }
+
+    fn offer_words(&mut self, words: Words, place: u32, last: u32) {
+        let request = !words.part && (words.turn == 1 || words.turn == last);
+        let length = words.text.chars().count();
+        let parts = u32::try_from(passages(&words.text).len()).unwrap_or(u32::MAX);
+        if request && length <= REQUEST {
+            // The current request before the first.
+            let score = u8::from(words.turn == last);
+            self.offer(
+                REQUESTS,
+                score,
+                words.turn,
+                (place, 0),
+                Fact::Words(words),
+                parts,
+            );
+        } else if words.part || length <= SHORT_MESSAGE {
+            let (mut rank, score) = rank_words(&words, last);
+            if words.part && words.turn == last && rank < BULK {
+                rank = REQUESTS + 1;
+            }
+            self.offer(
+                rank,
+                score,
+                words.turn,
+                (place, 0),
+                Fact::Words(words),
+                parts,
+            );
+        } else {
+            self.split(&words, place, last, REQUESTS);
+        }
+    }
+
+    /// Offers the passages of a message, none before `floor`.
+    fn split(&mut self, words: &Words, place: u32, last: u32, floor: Rank) {
+        let parts = words.split(&self.ledger.words);
+        let number = u32::try_from(parts.len()).unwrap_or(u32::MAX);
+        self.cut.insert(place, number);
+        let request = words.turn == 1 || words.turn == last;
+        for (nth, mut part) in (1..).zip(parts) {
+            let (mut rank, score) = rank_words(&part, last);
+            // A long request is known by how it begins and how it ends.
+            if request && rank < BULK && (nth == 1 || nth == number) {
+                rank = REQUESTS + 1;
+            } else if words.turn == last && rank > VALUES && rank < BULK {
+                rank = VALUES;
+            }
+            if part.text.chars().count() > PASSAGE * 2 {
+                part.text = part
+                    .text
+                    .chars()
+                    .take(PASSAGE)
+                    .chain(" […]".chars())
+                    .collect();
+            }
+            self.offer(
+                rank.max(floor),
+                score,
+                part.turn,
+                (place, nth),
+                Fact::Words(part),
+                1,
+            );
+        }
+    }
+
+    /// The rank of the next candidate.
+    pub(crate) fn next_rank(&self) -> Option<Rank> {
+        self.waiting.peek().map(|Reverse(candidate)| candidate.rank)
+    }
+
+    /// Chooses candidates up to a rank while they fit; takes their cost off `room`. `work_only` passes the user's words
+    /// over: they had their turn, and what was done must be told too.
+    pub(crate) fn choose(&mut self, room: &mut Tokens, up_to: Rank, work_only: bool) {
+        while self.next_rank().is_some_and(|rank| rank <= up_to) {
+            let Some(Reverse(mut candidate)) = self.waiting.pop() else {
+                break;
+            };
+            if room.0 < 4 || (work_only && matches!(candidate.fact, Fact::Words(_))) {
+                self.refused.push(candidate);
+                continue;
+            }
+            if let Fact::Earlier(text) = &mut candidate.fact {
+                *text = middle_out(text, self.earlier_limit.0.min(room.0 / 2), self.count);
+            }
+            let cost = (self.count)(&candidate.fact.entry())
+                + Tokens(if matches!(candidate.fact, Fact::Name(_)) {
+                    2
+                } else {
+                    1
+                });
+            if cost <= *room {
+                *room = *room - cost;
+                self.chosen.insert(candidate.place, candidate.fact);
+                continue;
+            }
+            match &candidate.fact {
+                Fact::Words(words) if !words.part && candidate.passages > 1 => {
+                    let last = self.ledger.words.last().map_or(0, |words| words.turn);
+                    self.split(&words.clone(), candidate.place.0, last, candidate.rank);
+                }
+                _ => self.refused.push(candidate),
+            }
+        }
+    }
+
+    /// Lets what was refused wait again, for another bound.
+    pub(crate) fn reconsider(&mut self) {
+        self.waiting.extend(self.refused.drain(..).map(Reverse));
+    }
+
+    /// The ledger of what was chosen; everything else is counted.
+    pub(crate) fn finish(self) -> Ledger {
+        let mut ledger = Ledger {
+            turns: self.ledger.turns,
+            left_out: self.ledger.left_out,
+            ..Ledger::default()
+        };
+        let mut left_out = LeftOut::default();
+        let waiting = self.waiting.into_iter().map(|Reverse(candidate)| candidate);
+        for candidate in self.refused.into_iter().chain(waiting) {
+            let count = match candidate.fact {
+                Fact::Words(_) => &mut left_out.passages,
+                Fact::Item(_) => &mut left_out.items,
+                Fact::Command(_) => &mut left_out.commands,
+                Fact::Failure(_) => &mut left_out.errors,
+                Fact::Todo(_) => &mut left_out.todos,
+                Fact::Note(_) => &mut left_out.notes,
+                Fact::Name(_) => &mut left_out.names,
+                Fact::Pending(_) | Fact::Artifact(_) | Fact::Earlier(_) => &mut left_out.others,
+            };
+            *count = count.saturating_add(candidate.passages.max(1));
+        }
+        ledger.left_out.add(&left_out);
+        let mut parts: BTreeMap<u32, Vec<Words>> = BTreeMap::new();
+        for ((place, nth), fact) in self.chosen {
+            match fact {
+                Fact::Words(words) if nth > 0 => {
+                    let of_message = parts.entry(place).or_default();
+                    of_message.push(words);
+                    if self
+                        .cut
+                        .get(&place)
+                        .is_some_and(|number| *number as usize == of_message.len())
+                    {
+                        // All of it fits: the message stands as it was written.
+                        let turn = of_message.first().map_or(0, |words| words.turn);
+                        let whole = self
+                            .ledger
+                            .words
+                            .iter()
+                            .find(|words| words.turn == turn && !words.part);
+                        let uncut = of_message.iter().all(|part| !part.text.ends_with(" […]"));
+                        if let Some(whole) = whole.filter(|_| uncut) {
+                            *of_message = vec![whole.clone()];
+                        }
+                    }
+                }
+                Fact::Words(words) => parts.entry(place).or_default().push(words),
+                Fact::Item(item) => ledger.items.push(item),
+                Fact::Command(command) => ledger.commands.push(command),
+                Fact::Failure(failure) => ledger.errors.push(failure),
+                Fact::Todo(todo) => ledger.todos.push(todo),
+                Fact::Note(note) => ledger.notes.push(note),
+                Fact::Name(name) => ledger.names.push(name),
+                Fact::Pending(call) => ledger.pending.push(call),
+                Fact::Artifact(artifact) => ledger.artifacts.push(artifact),
+                Fact::Earlier(text) => ledger.earlier = Some(text),
+            }
+        }
+        ledger.words = parts.into_values().flatten().collect();
+        ledger
+    }
+}
+
+fn rank_words(words: &Words, last: u32) -> (Rank, u8) {
+    let all = passages(&words.text);
+    let (tier, score) = all
+        .iter()
+        .map(|passage| weigh(passage))
+        .min_by_key(|(tier, score)| (*tier, Reverse(*score)))
+        .unwrap_or((Tier::Plain, 0));
+    let recent = words.turn + 3 > last;
+    let rank = match (tier, words.changed_by) {
+        (Tier::Bulk, _) => BULK,
+        (Tier::Standing | Tier::Value, Some(_)) | (Tier::Value, None) => VALUES,
+        (Tier::Standing, None) => STANDING,
+        _ if recent => SAID,
+        (Tier::Short, _) => SAID + 2,
+        (Tier::Plain, _) => REPORTED + 2,
+    };
+    (rank, score)
+}
+
+/// The rank of a fact that is not the user's words, and how recent it is.
+fn rank(ledger: &Ledger, fact: &Fact, nth: u32) -> (Rank, u32) {
+    let old = |turn: u32, rank: Rank| {
+        if turn + 6 > ledger.turns {
+            rank
+        } else {
+            rank + 4
+        }
+    };
+    match fact {
+        Fact::Earlier(_) => (STANDING + 1, 0),
+        Fact::Todo(todo) if todo.is_open() => (WORK, u32::MAX - nth),
+        Fact::Todo(_) => (SEEN + 2, nth),
+        Fact::Pending(call) => (WORK, call.turn),
+        Fact::Item(item) if item.is_changed() => (old(item.turn, CHANGED), nth),
+        Fact::Item(item) => (old(item.turn, SEEN + 1), nth),
+        Fact::Failure(failure) if failure.fix.is_none() => {
+            (old(failure.turn, CHANGED), failure.turn)
+        }
+        Fact::Failure(failure) => (old(failure.turn, SEEN), failure.turn),
+        Fact::Note(note) => (
+            old(
+                note.turn,
+                if note.decided { REPORTED + 1 } else { REPORTED },
+            ),
+            nth,
+        ),
+        Fact::Name(_) => (REPORTED + 1, u32::MAX - nth),
+        Fact::Command(command) if command.outcome.is_failure() => (old(command.turn, SEEN), nth),
+        Fact::Command(command) => (old(command.turn, SEEN + 2), nth),
+        Fact::Artifact(_) => (OLD, nth),
+        Fact::Words(_) => (OLD, nth),
+    }
+}
+
+/// Brings a ledger under a bound.
+pub(super) fn bounded(ledger: &Ledger, bound: Tokens, count: &dyn Fn(&str) -> Tokens) -> Ledger {
+    let mut room = bound;
+    // Shared entries may cost a little more than their parts: a second try has that much less room.
+    for _ in 0..6 {
+        let reach = count(&reach_entry(
+            u32::MAX,
+            &LeftOut {
+                passages: 9_999,
+                items: 9_999,
+                commands: 9_999,
+                errors: 999,
+                todos: 99,
+                notes: 9_999,
+                names: 999,
+                others: 99,
+            },
+            "",
+        ));
+        let mut selection = Selection::new(ledger, bound.fraction(0.25), count);
+        let names = if ledger.names.is_empty() {
+            Tokens::ZERO
+        } else {
+            count(&names_entry(&[]))
+        };
+        let mut left = room - reach - names;
+        selection.choose(&mut left, Rank::MAX, false);
+        let chosen = selection.finish();
+        let cost = count(&chosen.render(""));
+        if cost <= bound {
+            return chosen;
+        }
+        room = room - (cost - bound) - Tokens(1 + room.0 / 50);
+    }
+    Ledger {
+        turns: ledger.turns,
+        ..Ledger::default()
+    }
+}
+
+/// Cuts the middle out of a text so that it takes at most `limit` tokens.
+pub(crate) fn middle_out(text: &str, limit: u64, count: &dyn Fn(&str) -> Tokens) -> String {
+    let cost = count(text).0;
+    if cost <= limit {
+        return text.to_owned();
+    }
+    let length = text.chars().count();
+    let mut keep =
+        usize::try_from(limit.saturating_sub(12).saturating_mul(length as u64) / cost.max(1))
+            .unwrap_or(0);
+    for _ in 0..8 {
+        let head: String = text.chars().take(keep / 2).collect();
+        let tail: String = text.chars().skip(length - (keep - keep / 2)).collect();
+        let cut = format!(
+            "{}\n[… {} characters left out …]\n{}",
+            head.trim_end(),
+            length - keep,
+            tail.trim_start()
+        );
+        if count(&cut).0 <= limit || keep == 0 {
+            return cut;
+        }
+        keep = keep * 4 / 5;
+    }
+    String::new()
+}

@@ -1,0 +1,188 @@
+//! What a shell command touches, as far as plain words tell: reading, writing, deleting files.
+
+use super::items::Touch;
+
+/// Programs that print the files they are given.
+const READERS: [&str; 9] = [
+    "cat", "head", "tail", "nl", "less", "more", "bat", "wc", "sed",
+];
+
+/// The files that a command line names, with what becomes of them.
+pub(crate) fn touches(command: &str) -> Vec<(String, Touch)> {
+    let mut touches = Vec::new();
+    // The body of a here-document is data; what follows it is rarely worth the guess.
+    let line = command.split_once("<<").map_or(command, |(head, rest)| {
+        let first = rest.split('\n').next().unwrap_or("");
+        if let Some((_, target)) = first.split_once('>') {
+            push(
+                target.split_whitespace().next(),
+                Touch::Created,
+                &mut touches,
+            );
+        }
+        head
+    });
+    for part in line
+        .split(['\n', ';', '|'])
+        .flat_map(|part| part.split("&&"))
+    {
+        simple(part, &mut touches);
+        if touches.len() >= 20 {
+            break;
+        }
+    }
+    touches
+}
+
+fn simple(part: &str, touches: &mut Vec<(String, Touch)>) {
+    let words = words(part);
+    let mut arguments = words
+        .iter()
+        .map(String::as_str)
+        .skip_while(|word| *word == "sudo" || (word.contains('=') && !word.starts_with('-')));
+    let Some(program) = arguments.next() else {
+        return;
+    };
+    let program = program.rsplit('/').next().unwrap_or(program);
+    let arguments: Vec<&str> = arguments.collect();
+    let redirected = arguments
+        .iter()
+        .position(|word| word.starts_with('>') || word.starts_with("1>"));
+    let (plain, redirect) = arguments.split_at(redirected.unwrap_or(arguments.len()));
+    let files = || {
+        plain
+            .iter()
+            .copied()
+            .filter(|word| !word.starts_with('-') && is_path(word))
+    };
+    match program {
+        "rm" | "unlink" => files().for_each(|file| push(Some(file), Touch::Deleted, touches)),
+        "touch" => files().for_each(|file| push(Some(file), Touch::Created, touches)),
+        "tee" => files().for_each(|file| push(Some(file), Touch::Edited, touches)),
+        "mv" | "cp" => {
+            if let Some((target, sources)) = files().collect::<Vec<_>>().split_last() {
+                let of_source = if program == "mv" {
+                    Touch::Deleted
+                } else {
+                    Touch::Read
+                };
+                sources
+                    .iter()
+                    .for_each(|source| push(Some(source), of_source, touches));
+                push(Some(target), Touch::Created, touches);
+            }
+        }
+        "sed" if plain.iter().any(|word| word.starts_with("-i")) => {
+            files()
+                .skip(usize::from(files().count() > 1))
+                .for_each(|file| push(Some(file), Touch::Edited, touches));
+        }
+        _ if READERS.contains(&program) && redirected.is_none() => {
+            // The first word that `sed` is given is its script.
+            files()
+                .filter(|file| program != "sed" || !file.contains([',', '$', '^']))
+                .for_each(|file| push(Some(file), Touch::Read, touches));
+        }
+        _ => {}
+    }
+    if let Some(first) = redirect.first() {
+        let glued = first.trim_start_matches(['1', '>']);
+        let target = if glued.is_empty() {
+            redirect.get(1).copied()
+        } else {
+            Some(glued)
+        };
+        let touch = if first.contains(">>") {
+            Touch::Edited
+        } else {
+            Touch::Created
+        };
+        push(target.filter(|target| is_path(target)), touch, touches);
+    }
+}
+
+fn push(path: Option<&str>, touch: Touch, touches: &mut Vec<(String, Touch)>) {
+    let path = path.map(|path| path.trim_matches(['"', '\'']));
+    if let Some(path) = path.filter(|path| {
+        !path.is_empty()
+            && path.len() <= 512
+            && !path.starts_with("/dev/")
+            && !path.starts_with('&')
+    }) {
+        touches.push((path.to_owned(), touch));
+    }
+}
+
+/// Whether a word looks like a file rather than a flag's value or a script.
+fn is_path(word: &str) -> bool {
+    let named = word.contains('/')
+        || word.rsplit_once('.').is_some_and(|(stem, extension)| {
+            !stem.is_empty()
+                && (1..=8).contains(&extension.len())
+                && extension.chars().all(char::is_alphanumeric)
+        });
+    named
+        && !word.contains(['$', '*', '{', '(', ')', '<', '='])
+        && !word.contains("://")
+        && word.chars().any(char::is_alphabetic)
+}
+
+/// The words of a command line, quotes resolved; a quotation is one word.
+fn words(part: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    let mut word = String::new();
+    let mut quote: Option<char> = None;
+    let mut begun = false;
+    let mut characters = part.chars();
+    while let Some(c) = characters.next() {
+        match (quote, c) {
+            (Some(open), _) if c == open => quote = None,
+            (None, '"' | '\'') => {
+                quote = Some(c);
+                begun = true;
+            }
+            (None, '\\') | (Some('"'), '\\') => word.extend(characters.next()),
+            (None, _) if c.is_whitespace() => {
+                if begun || !word.is_empty() {
+                    words.push(std::mem::take(&mut word));
+                }
+                begun = false;
+            }
+            _ => word.push(c),
+        }
+    }
+    if begun || !word.is_empty() {
+        words.push(word);
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_in_command_lines_are_seen() {
+        let read = |command| {
+            touches(command)
+                .into_iter()
+                .map(|(path, touch)| format!("{path} {}", touch.name()))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(read("cd /x && sed -n '1,200p' src/a.rs"), ["src/a.rs read"]);
+        assert_eq!(
+            read("cat > src/b.py <<'EOF'\nrm -rf /x/y\nEOF"),
+            ["src/b.py created"]
+        );
+        assert_eq!(read("cat <<EOF > src/b.py\nx\nEOF"), ["src/b.py created"]);
+        assert_eq!(read("sed -i 's/a/b/' lib/x.js"), ["lib/x.js edited"]);
+        assert_eq!(
+            read("rm -f \"my dir/a b.txt\" && mv a.rs b.rs"),
+            ["my dir/a b.txt deleted", "a.rs deleted", "b.rs created"]
+        );
+        assert_eq!(read("cargo test 2>&1 | tail -5"), Vec::<String>::new());
+        assert_eq!(read("echo hi >> log.txt"), ["log.txt edited"]);
+        assert_eq!(read("FOO=1 cat a.md | head -n 3"), ["a.md read"]);
+        assert_eq!(read("git log > /dev/null"), Vec::<String>::new());
+    }
+}

@@ -1,0 +1,226 @@
+//! Values and identifiers in a text: numbers, dates, paths, names of code, quotations, addresses.
+
+use super::sentence;
+
+/// The words of a text as values are looked for in them: cut at white space and where scripts meet, punctuation around
+/// them left out.
+pub(crate) fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| {
+        c.is_whitespace()
+            || matches!(
+                c,
+                '`' | '"'
+                    | '“'
+                    | '”'
+                    | '„'
+                    | '«'
+                    | '»'
+                    | '('
+                    | ')'
+                    | '['
+                    | ']'
+                    | '{'
+                    | '}'
+                    | '<'
+                    | '>'
+                    | ','
+                    | ';'
+                    | '|'
+                    | '='
+            )
+            || is_unspaced(c)
+    })
+    .map(|word| {
+        word.trim_matches(|c: char| {
+            matches!(
+                c,
+                '.' | ':' | '!' | '?' | '\'' | '*' | '，' | '。' | '、' | '：' | '…'
+            )
+        })
+    })
+    .filter(|word| !word.is_empty())
+}
+
+/// Whether a character belongs to a script that is written without spaces.
+pub(crate) const fn is_unspaced(c: char) -> bool {
+    matches!(c, '\u{3000}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{ff00}'..='\u{ffef}' | '\u{20000}'..='\u{3134f}')
+}
+
+/// Whether a text carries a value: something that must come through exactly.
+pub(crate) fn has_value(text: &str) -> bool {
+    text.chars().any(char::is_numeric)
+        || has_quotation(text)
+        || words(text).any(|word| is_identifier(word))
+}
+
+/// How much the values in a text are worth, from 0 to 6: an address or a code is worth more than a bare number.
+pub(crate) fn worth(text: &str) -> u8 {
+    let quoted = u8::from(has_quotation(text)) * 4;
+    let best = words(text).take(200).map(|word| {
+        if is_identifier(word) {
+            5
+        } else if word.chars().any(char::is_numeric) {
+            3 + u8::from(word.contains([',', '.', ':', '-', '%', '€', '$']))
+        } else {
+            0
+        }
+    });
+    let best = best.max().unwrap_or(0).max(quoted);
+    // Code is mostly names; what matters in it the words around it say.
+    if sentence::is_fenced(text) { 1 } else { best }
+}
+
+/// Whether something is quoted in a text: a code span, or words in quotation marks.
+fn has_quotation(text: &str) -> bool {
+    let pair = |open: char, close: char| {
+        text.split_once(open)
+            .is_some_and(|(_, rest)| rest.find(close).is_some_and(|at| at > 0))
+    };
+    pair('`', '`')
+        || pair('"', '"')
+        || pair('“', '”')
+        || pair('„', '“')
+        || pair('«', '»')
+        || pair('「', '」')
+        || pair('『', '』')
+}
+
+/// Whether a word is a name of the machine world rather than of a language: a path, an address, a name in code, a code.
+pub(crate) fn is_identifier(word: &str) -> bool {
+    let letters = word.chars().filter(|c| c.is_alphanumeric()).count();
+    if letters < 2 {
+        return false;
+    }
+    if word.contains("://") || word.contains("::") || word.contains('\\') {
+        return true;
+    }
+    let mut previous: Option<char> = None;
+    let mut characters = word.chars().peekable();
+    while let Some(c) = characters.next() {
+        let next = characters.peek().copied();
+        let inside =
+            previous.is_some_and(char::is_alphanumeric) && next.is_some_and(char::is_alphanumeric);
+        let telling = match c {
+            '/' => {
+                next.is_some_and(|next| next.is_alphanumeric() || matches!(next, '.' | '_' | '*'))
+            }
+            '_' | '@' => inside,
+            '.' => {
+                inside
+                    && next.is_some_and(|next| next.is_ascii_alphanumeric())
+                    && !is_abbreviation(word)
+            }
+            '-' => {
+                previous.is_none()
+                    && next.is_some_and(|next| next.is_ascii_alphabetic() || next == '-')
+            }
+            '$' | '#' | '%' => previous.is_none() && next.is_some_and(char::is_alphanumeric),
+            _ => {
+                c.is_ascii_uppercase()
+                    && previous.is_some_and(|previous| previous.is_ascii_lowercase())
+            }
+        };
+        if telling {
+            return true;
+        }
+        previous = Some(c);
+    }
+    let digits = word.chars().filter(char::is_ascii_digit).count();
+    digits > 0 && digits < letters && word.chars().any(|c| c.is_ascii_alphabetic())
+}
+
+/// `e.g`, `i.e`, `z.B`: single letters between stops.
+fn is_abbreviation(word: &str) -> bool {
+    word.split('.').all(|part| part.chars().count() <= 1)
+}
+
+/// Whether a word is worth following from what a user says to what a tool is given.
+pub(crate) fn is_traceable(word: &str) -> bool {
+    (4..=120).contains(&word.len())
+        && (is_identifier(word) || word.chars().filter(char::is_ascii_digit).count() >= 4)
+}
+
+/// Whether a passage was pasted rather than said: code, a log, a table, data.
+pub(crate) fn is_bulk(passage: &str) -> bool {
+    if sentence::is_fenced(passage) {
+        return passage.len() > 300;
+    }
+    if passage.len() > 1_200 {
+        return true;
+    }
+    let Some(first) = passage.split_whitespace().next() else {
+        return false;
+    };
+    let frame = (first == "at" && passage.ends_with(')'))
+        || first == "File"
+        || passage.starts_with("Traceback (");
+    let data = passage.starts_with(['{', '}', '<'])
+        || passage.starts_with("\"") && passage.contains("\":");
+    let stamped = first.len() >= 8
+        && first.chars().filter(char::is_ascii_digit).count() >= 6
+        && first.contains([':', '-'])
+        && passage.len() > 80;
+    let longest = passage.split_whitespace().map(str::len).max().unwrap_or(0);
+    let unbroken = longest > 200 && !passage.chars().any(is_unspaced);
+    frame || stamped || unbroken || (data && passage.len() > 200)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_of_many_kinds_are_seen() {
+        for text in [
+            "at most 30",
+            "by 17:00",
+            "on ٣ May",
+            "in src/main.rs",
+            "mail a.b@c.org",
+            "see https://x.org/y",
+            "`cargo test`",
+            "call it \"Blue Door\"",
+            "use snake_case_name",
+            "fooBar it is",
+            "--no-verify",
+            "$HOME",
+            "«Привет»",
+            "「東京」に",
+            "上限は30件",
+            "C:\\Program Files\\x",
+            "u/alice/sync_orders",
+            "std::fs",
+        ] {
+            assert!(has_value(text), "{text}");
+        }
+        for text in [
+            "keep going",
+            "e.g. this",
+            "well - fine",
+            "a/ b",
+            "Ja, bitte.",
+            "it's Bob's",
+        ] {
+            assert!(!has_value(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn words_are_cut_where_scripts_meet() {
+        assert_eq!(
+            words("请把max_retries设为5，不要改 (foo.rs).").collect::<Vec<_>>(),
+            ["max_retries", "5", "foo.rs"]
+        );
+    }
+
+    #[test]
+    fn pasted_text_is_told_from_words() {
+        assert!(is_bulk("at Object.<anonymous> (/srv/app/index.js:10:3)"));
+        assert!(is_bulk(&"x".repeat(300)));
+        assert!(is_bulk(
+            "2026-01-02T03:04:05Z INFO server: request finished with status 200 in 12 ms by worker number nine of pool"
+        ));
+        assert!(!is_bulk("2026-01-02 is the deadline"));
+        assert!(!is_bulk("Never deploy on Fridays."));
+    }
+}
