@@ -45,9 +45,7 @@ fn view_and_splice(bencher: divan::Bencher<'_, '_>) {
             tokens_after: Tokens(499_000),
         };
         let edits = document.rewrite(&rewrite).ok()?;
-        splice(&body, &edits)
-            .ok()
-            .map(|spliced| spliced.into_owned())
+        splice(&body, &edits).ok().map(std::borrow::Cow::into_owned)
     });
 }
 

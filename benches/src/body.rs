@@ -1,5 +1,7 @@
 //! Request bodies to measure with: made here, shaped like those that coding agents send.
 
+use std::fmt::Write as _;
+
 use plimsoll::wire::quote;
 
 use crate::text::Random;
@@ -24,10 +26,15 @@ pub fn anthropic(bytes: usize) -> Vec<u8> {
         let from = random.below(source.len() / 2);
         let length = 2_000 + random.below(8_000);
         let result: String = source.chars().skip(from).take(length).collect();
-        body.push_str(&format!(
+        let written = write!(
+            body,
             r#",{{"role":"assistant","content":[{{"type":"thinking","thinking":"Look at file {turn} next.","signature":"c2lnbmF0dXJl"}},{{"type":"tool_use","id":"toolu_{turn:06}","name":"bash","input":{{"command":"cat src/file_{turn}.rs"}}}}]}},{{"role":"user","content":[{{"type":"tool_result","tool_use_id":"toolu_{turn:06}","content":[{{"type":"text","text":{}}}]}}]}}"#,
             quote(&result)
-        ));
+        );
+        // Writing to a string does not fail.
+        if written.is_err() {
+            break;
+        }
     }
     body.push_str("]}");
     body.into_bytes()

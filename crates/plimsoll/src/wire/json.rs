@@ -236,18 +236,14 @@ impl Tape {
             offset: bytes.len(),
         };
         let inside = bytes.get(start + 1..).unwrap_or(&[]);
-        let special = |byte| byte == b'"' || byte == b'\\';
-        let first = near_or(inside, special, |far| memchr2(b'"', b'\\', far)).ok_or_else(torn)?;
-        let mut end = first;
-        let escaped = inside.get(first) == Some(&b'\\');
+        let mut end = quote_or_backslash(inside).ok_or_else(torn)?;
+        let escaped = inside.get(end) == Some(&b'\\');
         if escaped {
             // From here on only quotes are looked for: code is full of `\n`, and each would end a search for both. A
             // quote closes the string unless an odd number of backslashes stands before it. Every backslash is
             // counted for one quote at most, so this stays linear.
             loop {
-                let rest = inside.get(end..).unwrap_or(&[]);
-                let quote = |byte| byte == b'"';
-                end += near_or(rest, quote, |far| memchr(b'"', far)).ok_or_else(torn)?;
+                end += quote(inside.get(end..).unwrap_or(&[])).ok_or_else(torn)?;
                 let before = inside.get(..end).unwrap_or(&[]);
                 let slashes = before
                     .iter()
@@ -496,15 +492,45 @@ fn byte_at(bytes: &[u8], at: usize) -> Result<u8, JsonError> {
     })
 }
 
-/// Finds a byte: keys and short values end within a few bytes, where a plain loop beats setting up a vector search.
+/// The offset of the first quote or backslash.
+fn quote_or_backslash(bytes: &[u8]) -> Option<usize> {
+    let either = |word: u64| zero_bytes(word ^ (ONES * 0x22)) | zero_bytes(word ^ (ONES * 0x5c));
+    near_or(bytes, either, |far| memchr2(b'"', b'\\', far))
+}
+
+/// The offset of the first quote.
+fn quote(bytes: &[u8]) -> Option<usize> {
+    near_or(
+        bytes,
+        |word| zero_bytes(word ^ (ONES * 0x22)),
+        |far| memchr(b'"', far),
+    )
+}
+
+const ONES: u64 = u64::from_ne_bytes([1; 8]);
+
+/// The high bit of every byte that is zero. The lowest one is right; those above it may be wrong.
+const fn zero_bytes(word: u64) -> u64 {
+    word.wrapping_sub(ONES) & !word & (ONES << 7)
+}
+
+/// Keys, short values and the stretches between escapes end within a few words: looking at those word by word costs
+/// less than setting up a vector search for each. Long stretches are worth one.
 fn near_or(
     bytes: &[u8],
-    is_sought: impl Fn(u8) -> bool,
+    marks: impl Fn(u64) -> u64,
     search: impl Fn(&[u8]) -> Option<usize>,
 ) -> Option<usize> {
-    const NEAR: usize = 16;
-    let near = bytes.iter().take(NEAR).position(|byte| is_sought(*byte));
-    near.or_else(|| search(bytes.get(NEAR..)?).map(|found| found + NEAR))
+    const NEAR_WORDS: usize = 8;
+    let (words, _) = bytes.as_chunks::<8>();
+    for (at, word) in words.iter().take(NEAR_WORDS).enumerate() {
+        let found = marks(u64::from_le_bytes(*word));
+        if found != 0 {
+            return Some(at * 8 + found.trailing_zeros() as usize / 8);
+        }
+    }
+    let near = words.len().min(NEAR_WORDS) * 8;
+    search(bytes.get(near..)?).map(|found| found + near)
 }
 
 fn skip_space(bytes: &[u8], mut at: usize) -> usize {

@@ -138,4 +138,18 @@ proptest! {
             prop_assert!(ours);
         }
     }
+
+    #[test]
+    fn a_string_ends_at_the_first_quote_that_no_odd_run_of_backslashes_escapes(
+        text in "[\\\\\"a\n]{0,200}", tail in "[\\\\\"a]{0,20}",
+    ) {
+        let quoted = super::super::quote(&text);
+        let bytes = [quoted.as_bytes(), b",", tail.as_bytes()].concat();
+        let (tape, end) = parse(&bytes).unwrap();
+        prop_assert_eq!(end, quoted.len());
+        prop_assert_eq!(tape.root(&bytes).unwrap().text().unwrap().decode(), text);
+        // Without its closing quote it is torn.
+        let torn = &quoted.as_bytes()[..quoted.len() - 1];
+        prop_assert_eq!(parse(torn).unwrap_err(), JsonError::Truncated { offset: torn.len() });
+    }
 }
