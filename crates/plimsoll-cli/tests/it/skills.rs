@@ -8,11 +8,6 @@ const ENTRIES: &str = r#"[
     {"name": "review", "description": "Reviews the change.", "when_to_use": "the user says \"review\"", "uses": 7}
 ]"#;
 
-fn skill(bench: &Bench, path: &str, text: &str) {
-    std::fs::create_dir_all(bench.path(path)).unwrap();
-    bench.write(&format!("{path}/SKILL.md"), text);
-}
-
 #[test]
 fn standard_output_is_the_listing_and_one_newline() {
     let bench = Bench::new();
@@ -129,18 +124,19 @@ fn m75_explain_names_what_was_cut_and_what_would_help() {
 #[test]
 fn without_arguments_the_user_s_and_the_project_s_skills_are_listed() {
     let bench = Bench::new();
+    let skill = |path: &str, text: &str| {
+        std::fs::create_dir_all(bench.path(path)).unwrap();
+        bench.write(&format!("{path}/SKILL.md"), text);
+    };
     skill(
-        &bench,
         "home/.claude/skills/deploy",
         "---\nname: deploy\ndescription: Deploys.\n---\n",
     );
     skill(
-        &bench,
         "app/.claude/skills/deploy",
         "---\nname: deploy\ndescription: Of the project.\n---\n",
     );
     skill(
-        &bench,
         "app/.agents/skills/broken",
         "---\nname: broken\ndescription: Use when: broken\n---\n",
     );
