@@ -144,7 +144,7 @@ pub(crate) fn run(arguments: &SkillsArgs, output: &mut Output) -> Result<Done> {
         Advised::default()
     };
     if arguments.json {
-        let counted = Counted {
+        let how = Counted {
             method: counting.counter().method(),
             tokenizer: counting.name(),
         };
@@ -152,7 +152,7 @@ pub(crate) fn run(arguments: &SkillsArgs, output: &mut Output) -> Result<Done> {
         output.json(&Shown {
             text: &text,
             report: &report,
-            counting: counted,
+            counting: how,
             shadowed,
             advice: &advised,
         })?;

@@ -95,7 +95,8 @@ pub fn advise(entries: &[Entry], report: &Report, counter: &CountTokens<'_>) -> 
         budget.count(&line).unwrap_or(Tokens::ZERO)
     };
     let mut rows = Vec::new();
-    let (mut in_full, mut shown_now) = (Tokens::ZERO, Tokens::ZERO);
+    let (mut in_full, mut in_descriptions, mut shown_now) =
+        (Tokens::ZERO, Tokens::ZERO, Tokens::ZERO);
     for (at, (entry, fate)) in entries.iter().zip(&report.entries).enumerate() {
         if fate.state == State::Hidden {
             continue;
@@ -110,11 +111,12 @@ pub fn advise(entries: &[Entry], report: &Report, counter: &CountTokens<'_>) -> 
         in_full += full;
         shown_now += now;
         if row.has_description() {
+            in_descriptions += full - cost(&row, Shown::Name);
             rows.push((row, fate, full, now));
         }
     }
     let missing = in_full - room_in_tokens(report, shown_now);
-    let to = length_that_fits(&rows, in_full, missing);
+    let to = length_that_fits(&rows, in_descriptions, missing);
 
     let (mut pins, mut savings) = (Vec::new(), Vec::new());
     for (row, fate, full, now) in &rows {
@@ -187,7 +189,7 @@ fn room_in_tokens(report: &Report, shown_now: Tokens) -> Tokens {
 }
 
 /// Characters to which descriptions would have to be shortened for all to fit; a round number.
-fn length_that_fits(rows: &[Measured<'_>], in_full: Tokens, missing: Tokens) -> u64 {
+fn length_that_fits(rows: &[Measured<'_>], in_descriptions: Tokens, missing: Tokens) -> u64 {
     let shares: Vec<Share> = rows
         .iter()
         .map(|(_, fate, ..)| Share {
@@ -197,7 +199,7 @@ fn length_that_fits(rows: &[Measured<'_>], in_full: Tokens, missing: Tokens) -> 
         })
         .collect();
     let total: u64 = shares.iter().map(|share| share.need).sum();
-    let gone = u128::from(total) * u128::from(missing.0) / u128::from(in_full.0.max(1));
+    let gone = u128::from(total) * u128::from(missing.0) / u128::from(in_descriptions.0.max(1));
     let room = total.saturating_sub(u64::try_from(gone).unwrap_or(u64::MAX));
     let length = fill::level(room, &shares) / Share::FINE;
     if length > 2 * SHORTEST {

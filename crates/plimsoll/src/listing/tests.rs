@@ -781,10 +781,13 @@ mod reports {
             .iter()
             .map(|it| (it.name.as_str(), it.step))
             .collect();
-        assert_eq!(
-            steps,
-            [("busy", Step::Pin), ("wordy", Step::Shorten { to: 170 })]
+        assert_eq!(steps.len(), 3);
+        assert_eq!(steps[0], ("busy", Step::Pin));
+        assert!(
+            matches!(steps[1], ("wordy", Step::Shorten { to: 100..=200 })),
+            "{steps:?}"
         );
+        assert_eq!(steps[2], ("short", Step::NameOnly));
         assert!(advised.steps[0].costs > Tokens(0) && advised.steps[1].saves > Tokens(200));
         let fits = advise(
             &entries,
