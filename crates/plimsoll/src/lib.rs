@@ -2,13 +2,13 @@
 //!
 //! Bytes in, edits out: a conversation is never re-encoded. See `docs/architecture.md`.
 
-pub mod compact;
-pub mod transcript;
 pub mod budget;
-pub mod model;
-pub mod token;
+pub mod compact;
 pub mod id;
 pub mod listing;
+pub mod model;
+pub mod token;
+pub mod transcript;
 mod units;
 pub mod wire;
 

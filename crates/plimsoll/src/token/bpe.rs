@@ -42,11 +42,24 @@ impl Encoder {
             let mut again = usize::from(last <= CHEAP);
             loop {
                 let kept = self.lengths.len().saturating_sub(again);
-                let redone: usize = self.lengths.iter().skip(kept).copied().map(usize::from).sum();
+                let redone: usize = self
+                    .lengths
+                    .iter()
+                    .skip(kept)
+                    .copied()
+                    .map(usize::from)
+                    .sum();
                 let start = done - redone;
-                let section = self.sections.encode(&mut self.merging, vocabulary, piece.get(start..end).unwrap_or_default());
+                let section = self.sections.encode(
+                    &mut self.merging,
+                    vocabulary,
+                    piece.get(start..end).unwrap_or_default(),
+                );
                 let first = section.first().copied().unwrap_or(0);
-                let before = kept.checked_sub(1).and_then(|last| self.lengths.get(last)).copied();
+                let before = kept
+                    .checked_sub(1)
+                    .and_then(|last| self.lengths.get(last))
+                    .copied();
                 let holds = before.is_none_or(|before| {
                     let both = start - usize::from(before)..start + usize::from(first);
                     let both = piece.get(both).unwrap_or_default();
@@ -80,7 +93,9 @@ impl Recent {
         if found.is_none() {
             self.oldest = (self.oldest + 1) % self.known.len();
         }
-        let Some((known, lengths)) = self.known.get_mut(at) else { return &[] };
+        let Some((known, lengths)) = self.known.get_mut(at) else {
+            return &[];
+        };
         if found.is_none() {
             merging.encode(vocabulary, text);
             known.clear();
@@ -140,22 +155,33 @@ impl Merging {
     /// Encodes a piece and gives the number of tokens.
     fn encode(&mut self, vocabulary: &Vocabulary, piece: &[u8]) -> usize {
         self.parts.clear();
-        self.parts.extend((0_u32..).zip(piece).map(|(at, byte)| Part {
-            token: vocabulary.of_byte(*byte),
-            previous: at.wrapping_sub(1),
-            next: at + 1,
-        }));
+        self.parts
+            .extend((0_u32..).zip(piece).map(|(at, byte)| Part {
+                token: vocabulary.of_byte(*byte),
+                previous: at.wrapping_sub(1),
+                next: at + 1,
+            }));
         self.merges.clear();
         let pairs = (0_u32..).zip(piece.iter().zip(piece.iter().skip(1)));
-        self.merges.extend(pairs.map(|(at, (left, right))| Merge::new(vocabulary.merge_bytes(*left, *right), at)));
+        self.merges.extend(
+            pairs.map(|(at, (left, right))| Merge::new(vocabulary.merge_bytes(*left, *right), at)),
+        );
         self.merges.push(Merge::IMPOSSIBLE);
-        if piece.len() <= Self::SCANNED { piece.len() - self.scan(vocabulary) } else { piece.len() - self.drain(vocabulary) }
+        if piece.len() <= Self::SCANNED {
+            piece.len() - self.scan(vocabulary)
+        } else {
+            piece.len() - self.drain(vocabulary)
+        }
     }
 
     /// Merges what merges, finding the lowest pair by scanning; gives the number of merges.
     fn scan(&mut self, vocabulary: &Vocabulary) -> usize {
         for merged in 0.. {
-            let lowest = self.merges.iter().copied().fold(Merge::IMPOSSIBLE, Merge::min);
+            let lowest = self
+                .merges
+                .iter()
+                .copied()
+                .fold(Merge::IMPOSSIBLE, Merge::min);
             if lowest == Merge::IMPOSSIBLE {
                 return merged;
             }
@@ -167,8 +193,13 @@ impl Merging {
     /// The same with a heap.
     fn drain(&mut self, vocabulary: &Vocabulary) -> usize {
         let mut merged = 0;
-        let entry = |(at, merge): (u32, Merge)| (merge != Merge::IMPOSSIBLE).then_some(Reverse((merge.token(), at)));
-        let mut heap: BinaryHeap<_> = (0_u32..).zip(self.merges.iter().copied()).filter_map(entry).collect();
+        let entry = |(at, merge): (u32, Merge)| {
+            (merge != Merge::IMPOSSIBLE).then_some(Reverse((merge.token(), at)))
+        };
+        let mut heap: BinaryHeap<_> = (0_u32..)
+            .zip(self.merges.iter().copied())
+            .filter_map(entry)
+            .collect();
         while let Some(Reverse((token, at))) = heap.pop() {
             // The parts may have changed since.
             if self.merges.get(at as usize) != Some(&Merge::new(token, at)) {
@@ -177,15 +208,28 @@ impl Merging {
             let previous = self.merge_at(vocabulary, at, token);
             merged += 1;
             let changed = [previous, at];
-            heap.extend(changed.iter().filter_map(|at| entry((*at, *self.merges.get(*at as usize)?))));
+            heap.extend(
+                changed
+                    .iter()
+                    .filter_map(|at| entry((*at, *self.merges.get(*at as usize)?))),
+            );
         }
         merged
     }
 
     /// Merges the part at an offset with the next, and gives the offset of the part before it.
     fn merge_at(&mut self, vocabulary: &Vocabulary, at: u32, token: u32) -> u32 {
-        let Some(Part { previous, next: absorbed, .. }) = self.part(at) else { return NONE };
-        let Some(Part { next, .. }) = self.part(absorbed) else { return NONE };
+        let Some(Part {
+            previous,
+            next: absorbed,
+            ..
+        }) = self.part(at)
+        else {
+            return NONE;
+        };
+        let Some(Part { next, .. }) = self.part(absorbed) else {
+            return NONE;
+        };
         if let Some(part) = self.parts.get_mut(at as usize) {
             (part.token, part.next) = (token, next);
         }

@@ -117,7 +117,9 @@ impl FromStr for Encoding {
 
     fn from_str(name: &str) -> Result<Self, Self::Err> {
         let found = Self::ALL.iter().copied().find(|known| known.name() == name);
-        found.ok_or_else(|| UnknownEncoding { name: name.to_owned() })
+        found.ok_or_else(|| UnknownEncoding {
+            name: name.to_owned(),
+        })
     }
 }
 
@@ -144,13 +146,17 @@ enum Kind {
 impl Counter {
     /// Counts exactly, with the vocabulary of an encoding.
     pub const fn exact(encoding: Encoding) -> Self {
-        Self { kind: Kind::Exact(encoding) }
+        Self {
+            kind: Kind::Exact(encoding),
+        }
     }
 
     /// Counts the tokens of a text. Time is linear in its length, whatever it holds.
     pub fn count(&self, text: &str) -> Tokens {
         match self.kind {
-            Kind::Exact(encoding) => Tokens::from(exact::count(encoding, text, usize::MAX).unwrap_or(usize::MAX)),
+            Kind::Exact(encoding) => {
+                Tokens::from(exact::count(encoding, text, usize::MAX).unwrap_or(usize::MAX))
+            }
         }
     }
 

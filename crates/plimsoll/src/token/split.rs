@@ -43,7 +43,9 @@ pub(super) struct O200k;
 impl Split for Cl100k {
     #[inline]
     fn piece_end(text: &[u8], start: usize) -> usize {
-        let Some((class, after)) = Class::at(text, start) else { return text.len() };
+        let Some((class, after)) = Class::at(text, start) else {
+            return text.len();
+        };
         if class.is(Class::LETTER) {
             return run(text, after, Class::LETTER);
         }
@@ -68,7 +70,9 @@ impl Split for Cl100k {
 impl Split for O200k {
     #[inline]
     fn piece_end(text: &[u8], start: usize) -> usize {
-        let Some((class, after)) = Class::at(text, start) else { return text.len() };
+        let Some((class, after)) = Class::at(text, start) else {
+            return text.len();
+        };
         if class.is(Class::LETTER) {
             let word = Word::at(text, start);
             return contraction_end(text, word.end());
@@ -101,7 +105,10 @@ impl Word {
         // ASCII letters belong to one half only, so nothing is to be given back.
         match text.get(lower) {
             Some(0x80..) => Self::at_any(text, start),
-            _ if lower > upper => Self { cased: Some(lower), upper },
+            _ if lower > upper => Self {
+                cased: Some(lower),
+                upper,
+            },
             _ => Self { cased: None, upper },
         }
     }
@@ -114,7 +121,10 @@ impl Word {
         while let Some((class, after)) = Class::at(text, upper) {
             if !class.is(Class::UPPER) {
                 if class.is(Class::LOWER) {
-                    return Self { cased: Some(run(text, after, Class::LOWER)), upper };
+                    return Self {
+                        cased: Some(run(text, after, Class::LOWER)),
+                        upper,
+                    };
                 }
                 break;
             }
@@ -147,7 +157,11 @@ fn prefixed_word_end(text: &[u8], start: usize, class: Class, after: usize) -> O
         }
     }
     // A mark belongs to both halves, so a word that starts with it always has a cased end.
-    if class.is(Class::WORD) { Word::at_any(text, start).cased } else { None }
+    if class.is(Class::WORD) {
+        Word::at_any(text, start).cased
+    } else {
+        None
+    }
 }
 
 /// The end of a run of characters of a class.
@@ -168,7 +182,10 @@ fn ascii_run(text: &[u8], start: usize, first: u8) -> usize {
     const HIGH: u64 = 0x8080_8080_8080_8080;
     const ONES: u64 = 0x0101_0101_0101_0101;
     let mut length = 0;
-    while let Some(word) = text.get(start + length..).and_then(<[u8]>::first_chunk::<8>) {
+    while let Some(word) = text
+        .get(start + length..)
+        .and_then(<[u8]>::first_chunk::<8>)
+    {
         let word = u64::from_le_bytes(*word);
         // With the high bits out of the way no byte carries into its neighbour.
         let low = word & !HIGH;
@@ -181,7 +198,11 @@ fn ascii_run(text: &[u8], start: usize, first: u8) -> usize {
         length += 8;
     }
     let rest = text.get(start + length..).unwrap_or_default();
-    length + rest.iter().take_while(|byte| (first..first + 26).contains(byte)).count()
+    length
+        + rest
+            .iter()
+            .take_while(|byte| (first..first + 26).contains(byte))
+            .count()
 }
 
 /// `\p{N}{1,3}` after its first character.
@@ -213,7 +234,13 @@ fn contraction_end(text: &[u8], start: usize) -> usize {
 
 /// ` ?[^\s\p{L}\p{N}]+` and the line ends after it; with `/` among them in `o200k_base`.
 #[inline]
-fn punctuation_end(text: &[u8], start: usize, class: Class, after: usize, slash: bool) -> Option<usize> {
+fn punctuation_end(
+    text: &[u8],
+    start: usize,
+    class: Class,
+    after: usize,
+    slash: bool,
+) -> Option<usize> {
     let mut end = after;
     if class.is(Class::NOT_PUNCTUATION) {
         let (next, after_next) = Class::at(text, after)?;

@@ -1,6 +1,8 @@
 //! An encoding's vocabulary, searched in place in the tables that the build script wrote.
 
-use super::layout::{NONE, OFFSET_MASK, TOKEN_LIMIT, pair_home, pair_key, piece_hash, piece_home, piece_slot};
+use super::layout::{
+    NONE, OFFSET_MASK, TOKEN_LIMIT, pair_home, pair_key, piece_hash, piece_home, piece_slot,
+};
 
 /// A vocabulary: which byte strings are tokens, and which pairs of tokens merge into a third.
 #[derive(Debug)]
@@ -15,10 +17,18 @@ pub(super) struct Vocabulary {
 macro_rules! tables {
     ($name:literal) => {
         Vocabulary {
-            pairs: include_bytes!(concat!(env!("OUT_DIR"), "/", $name, ".pairs")).as_chunks().0,
-            slots: include_bytes!(concat!(env!("OUT_DIR"), "/", $name, ".slots")).as_chunks().0,
-            of_byte: include_bytes!(concat!(env!("OUT_DIR"), "/", $name, ".bytes")).as_chunks().0,
-            of_two: include_bytes!(concat!(env!("OUT_DIR"), "/", $name, ".twos")).as_chunks().0,
+            pairs: include_bytes!(concat!(env!("OUT_DIR"), "/", $name, ".pairs"))
+                .as_chunks()
+                .0,
+            slots: include_bytes!(concat!(env!("OUT_DIR"), "/", $name, ".slots"))
+                .as_chunks()
+                .0,
+            of_byte: include_bytes!(concat!(env!("OUT_DIR"), "/", $name, ".bytes"))
+                .as_chunks()
+                .0,
+            of_two: include_bytes!(concat!(env!("OUT_DIR"), "/", $name, ".twos"))
+                .as_chunks()
+                .0,
             arena: include_bytes!(concat!(env!("OUT_DIR"), "/", $name, ".arena")),
         }
     };
@@ -35,7 +45,12 @@ impl Vocabulary {
         let hash = piece_hash(piece);
         let home = piece_home(hash, self.slots.len() as u64);
         let tag = piece_slot(hash, 0);
-        let Some(slots) = usize::try_from(home).ok().and_then(|home| self.slots.get(home..)) else { return false };
+        let Some(slots) = usize::try_from(home)
+            .ok()
+            .and_then(|home| self.slots.get(home..))
+        else {
+            return false;
+        };
         for slot in slots {
             let slot = u32::from_le_bytes(*slot);
             if slot == 0 {
@@ -55,14 +70,18 @@ impl Vocabulary {
 
     /// The token of a single byte.
     pub(super) fn of_byte(&self, byte: u8) -> u32 {
-        self.of_byte.get(usize::from(byte)).map_or(NONE, |token| u32::from_le_bytes(*token))
+        self.of_byte
+            .get(usize::from(byte))
+            .map_or(NONE, |token| u32::from_le_bytes(*token))
     }
 
     /// The token that two bytes merge into, or [`NONE`]. Half of all merges looked for are these, so they have a table
     /// that is small enough to stay in a core's own cache.
     pub(super) fn merge_bytes(&self, left: u8, right: u8) -> u32 {
         let at = usize::from(left) << 8 | usize::from(right);
-        self.of_two.get(at).map_or(NONE, |token| u32::from_le_bytes(*token))
+        self.of_two
+            .get(at)
+            .map_or(NONE, |token| u32::from_le_bytes(*token))
     }
 
     /// The token that two neighbouring tokens merge into, or [`NONE`].
@@ -70,7 +89,12 @@ impl Vocabulary {
     pub(super) fn merge(&self, left: u32, right: u32) -> u32 {
         let key = pair_key(left, right);
         let home = pair_home(key, self.pairs.len() as u64);
-        let Some(slots) = usize::try_from(home).ok().and_then(|home| self.pairs.get(home..)) else { return NONE };
+        let Some(slots) = usize::try_from(home)
+            .ok()
+            .and_then(|home| self.pairs.get(home..))
+        else {
+            return NONE;
+        };
         for slot in slots {
             let slot = u64::from_le_bytes(*slot);
             if slot == 0 {

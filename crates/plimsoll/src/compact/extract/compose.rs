@@ -54,7 +54,12 @@ pub(super) fn compose(
         let mut left = room - fixed;
         let facts_room = Tokens(request.ledger.0.min(left.0));
         let mut for_facts = facts_room;
-        let mut selection = Selection::new(ledger, request.budget.fraction(0.5), request.instructions, count);
+        let mut selection = Selection::new(
+            ledger,
+            request.budget.fraction(0.5),
+            request.instructions,
+            count,
+        );
         selection.choose(&mut for_facts, Rank::MAX, false);
         left = left - (facts_room - for_facts);
         // Part of the rest tells what was done and where the work stands; then everything goes by rank.
@@ -180,7 +185,10 @@ fn write(
         put(6, "Verbatim, besides those in section 1:".to_owned());
     }
     if ledger.earlier.is_some() {
-        put(1, "What came before that, as an earlier summary tells it:".to_owned());
+        put(
+            1,
+            "What came before that, as an earlier summary tells it:".to_owned(),
+        );
     }
     for fact in facts(ledger) {
         let section = match &fact {

@@ -136,9 +136,15 @@ pub fn extract(
     if !request.recall.is_empty() {
         let what = match ledger.turns {
             0 => format!("{} messages", removed.len()),
-            turns => format!("{} messages, up to message {turns} of the user", removed.len()),
+            turns => format!(
+                "{} messages, up to message {turns} of the user",
+                removed.len()
+            ),
         };
-        ledger.artifacts.push(Artifact { id: one_line(request.recall, 300), what });
+        ledger.artifacts.push(Artifact {
+            id: one_line(request.recall, 300),
+            what,
+        });
     }
     let tail = transcript.messages.get(removed.end..).unwrap_or(&[]);
     let tail = if tail

@@ -50,9 +50,17 @@ pub(super) fn pieces(
     let asked = request.instructions.unwrap_or("");
     if !asked.trim().is_empty() {
         let form = |limit: usize| {
-            format!("The user asked this summary to pay attention to: “{}”", one_line(asked, limit))
+            format!(
+                "The user asked this summary to pay attention to: “{}”",
+                one_line(asked, limit)
+            )
         };
-        pieces.push(Piece { section: 9, order: 1, rank: 3, forms: vec![form(600), form(120)] });
+        pieces.push(Piece {
+            section: 9,
+            order: 1,
+            rank: 1,
+            forms: vec![form(600), form(120)],
+        });
     }
     pieces
 }
@@ -245,12 +253,20 @@ fn snippets(trail: &Trail, pieces: &mut Vec<Piece>) {
 
 /// Section 8: what was being done right before the cut.
 fn current(trail: &Trail, tail: Tail, pieces: &mut Vec<Piece>) {
-    let work = if trail.turn == 0 { "the work".to_owned() } else { format!("the work on message {}", trail.turn) };
+    let work = if trail.turn == 0 {
+        "the work".to_owned()
+    } else {
+        format!("the work on message {}", trail.turn)
+    };
     let cut = match tail {
         Tail::None => "The conversation ends here.".to_owned(),
-        Tail::NextRequest => format!("Right before the user's next message, which follows, {work} had come to this point:"),
+        Tail::NextRequest => format!(
+            "Right before the user's next message, which follows, {work} had come to this point:"
+        ),
         Tail::Rest | Tail::RestThenNextRequest => {
-            format!("The cut falls inside {work}; what was done on it since follows verbatim. Before the cut:")
+            format!(
+                "The cut falls inside {work}; what was done on it since follows verbatim. Before the cut:"
+            )
         }
     };
     pieces.push(Piece {
@@ -362,7 +378,10 @@ fn next(
             Vec::new()
         }
         (_, None) if ledger.earlier.is_some() => {
-            lines.push("What is being worked on, the earlier summary in section 1 tells. Go on with it.".to_owned());
+            lines.push(
+                "What is being worked on, the earlier summary in section 1 tells. Go on with it."
+                    .to_owned(),
+            );
             Vec::new()
         }
         (_, None) => {

@@ -216,7 +216,8 @@ impl Session {
             count: &rough,
             recall: &epoch,
             splits_turn,
-            profile: &profile, instructions: None,
+            profile: &profile,
+            instructions: None,
         };
         let extract = extract(document.transcript(), 0..start, &request);
         let text = continuation(&ContinuationParts {

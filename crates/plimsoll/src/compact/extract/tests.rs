@@ -20,7 +20,8 @@ fn made(body: &[u8], budget: u64) -> Extract {
         count: &rough,
         recall: "s1/~0a1b2c3d4e5f",
         splits_turn: false,
-        profile: &profile, instructions: None,
+        profile: &profile,
+        instructions: None,
     };
     extract(transcript, 0..transcript.messages.len(), &request)
 }
@@ -77,12 +78,20 @@ fn instructions_steer_and_select_nothing_away() {
             profile: &profile,
             instructions,
         };
-        extract(document.transcript(), 0..document.transcript().messages.len(), &request)
+        extract(
+            document.transcript(),
+            0..document.transcript().messages.len(),
+            &request,
+        )
     };
     let plain = with(None);
     let steered = with(Some("keep lib_3.rs and its assertion"));
     assert!(steered.summary.contains("keep lib_3.rs and its assertion"));
-    assert!(steered.summary.matches("assertion").count() > plain.summary.matches("assertion").count(), "{}", steered.summary);
+    assert!(
+        steered.summary.matches("assertion").count() > plain.summary.matches("assertion").count(),
+        "{}",
+        steered.summary
+    );
     assert!(steered.carried.constraints * 10 >= plain.carried.constraints * 7);
 }
 

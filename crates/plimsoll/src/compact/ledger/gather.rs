@@ -7,9 +7,11 @@ use super::calls::{self, Reading, TodoChange};
 use super::commands::{self, Commands};
 use super::errors::Failures;
 use super::items::{Items, Touch};
+use super::lexicon::LEXICON;
 use super::line::{one_line, opening};
 use super::outcome::{self, Outcome, Told};
 use super::sentence::passages;
+use super::standing::plain_words;
 use super::todos::{Status, Todo, checklist};
 use super::{Ledger, Note, PendingCall, Words, value};
 use crate::compact::continuation::parse_continuation;
@@ -28,6 +30,9 @@ const SNIPPETS: usize = 4;
 const SEARCHED: usize = 8_192;
 /// How many identifiers are followed.
 const NAMES: usize = 200;
+
+/// How a call begins to be answered that the user refused.
+const REFUSAL: &str = "The user doesn't want to proceed with this tool use.";
 
 /// What a ledger does not hold, but telling what was being done needs.
 #[derive(Debug, Default)]
@@ -125,7 +130,8 @@ impl Gather {
                 BlockKind::ToolCall(call) => self.call(call),
                 BlockKind::ToolResult(result) => self.result(result),
                 BlockKind::Compaction(Some(text)) => {
-                    self.ledger.earlier = Some(super::earlier::told(&text.decode())).filter(|told| !told.is_empty());
+                    self.ledger.earlier =
+                        Some(super::earlier::told(&text.decode())).filter(|told| !told.is_empty());
                 }
                 _ => {}
             }
@@ -197,7 +203,7 @@ impl Gather {
             }
             if std::mem::take(&mut self.fixed) {
                 let told = opening(&text, NOTE);
-                self.note(told, true);
+                self.note(told, false);
             } else {
                 for passage in passages(&text)
                     .into_iter()
@@ -248,7 +254,11 @@ impl Gather {
             self.by_id.insert(id.clone(), self.open.len());
         }
         // A call without a name is a call all the same.
-        let name = if name.trim().is_empty() { "tool".into() } else { name };
+        let name = if name.trim().is_empty() {
+            "tool".into()
+        } else {
+            name
+        };
         self.open.push(OpenCall {
             id,
             tool: one_line(&name, 60),
@@ -302,7 +312,6 @@ impl Gather {
 
     /// What the user answers to a tool's question, or says when refusing a call, travels in a result.
     fn answer_of_the_user(&mut self, call: &OpenCall, result: &ToolResult<'_>) {
-        const REFUSAL: &str = "The user doesn't want to proceed with this tool use.";
         let asks = matches!(
             call.tool.as_str(),
             "AskUserQuestion"
@@ -392,7 +401,9 @@ impl Gather {
             self.commands.ran(&line, told.outcome, turn);
         }
         // A search without a match ends with 1 and says nothing.
-        let telling = told.error.as_deref().filter(|_| failed);
+        let telling = told.error.as_deref().filter(|line| {
+            failed && !line.starts_with(REFUSAL) && !line.starts_with("[Request interrupted")
+        });
         if let Some(error) = telling {
             self.failures.failed(error, &source, turn);
         } else if !failed {
@@ -529,37 +540,15 @@ fn append(words: &mut String, more: &str) {
 
 /// Whether a sentence of the model says what it decided or found to be the cause.
 fn decides(passage: &str) -> bool {
-    const CUES: [&str; 26] = [
-        "root cause",
-        "decided",
-        "i'll go with",
-        "chose ",
-        "the problem was",
-        "the issue was",
-        "the problem is that",
-        "the issue is that",
-        "turns out",
-        "the fix is",
-        "instead of",
-        "because ",
-        "ursache",
-        "entschieden",
-        "le problème",
-        "la cause",
-        "decidí",
-        "el problema era",
-        "причина",
-        "решил",
-        "原因",
-        "根本",
-        "決め",
-        "결정",
-        "원인",
-        "the bug",
-    ];
-    if passage.len() > 600 || super::sentence::is_fenced(passage) {
+    if passage.len() > 600
+        || passage.starts_with('#')
+        || passage.ends_with(':')
+        || super::sentence::is_fenced(passage)
+    {
         return false;
     }
     let lower = passage.to_lowercase();
-    CUES.iter().any(|cue| lower.contains(cue))
+    LEXICON
+        .decides
+        .is_in(&lower, &plain_words(&lower).collect::<Vec<_>>())
 }

@@ -113,8 +113,17 @@ fn item_entry(item: &Item) -> String {
         }
     }
     let alone = matches!(item.touches.as_slice(), [(touch, _)] if *touch == item.last);
-    let last = if alone { String::new() } else { format!("last {}, ", item.last.name()) };
-    format!("- [item] {}: {touches}; {last}{}; at {}", span(&item.path), item.outcome.show(), item.turn)
+    let last = if alone {
+        String::new()
+    } else {
+        format!("last {}, ", item.last.name())
+    };
+    format!(
+        "- [item] {}: {touches}; {last}{}; at {}",
+        span(&item.path),
+        item.outcome.show(),
+        item.turn
+    )
 }
 
 fn failure_entry(failure: &Failure) -> String {
@@ -296,11 +305,14 @@ fn take(label: &str, body: &str, ledger: &mut Ledger) -> Option<()> {
         "item" => {
             let (path, rest) = read_span(body)?;
             let mut fields = rest.strip_prefix(": ")?.split("; ");
-            let touches: Option<Vec<(Touch, u32)>> = fields.next()?.split(", ").map(read_touch).collect();
+            let touches: Option<Vec<(Touch, u32)>> =
+                fields.next()?.split(", ").map(read_touch).collect();
             let touches = touches?;
             let state = fields.next()?;
             let (last, outcome) = match state.strip_prefix("last ") {
-                Some(last) => last.split_once(", ").and_then(|(last, outcome)| Some((Touch::read(last)?, outcome)))?,
+                Some(last) => last
+                    .split_once(", ")
+                    .and_then(|(last, outcome)| Some((Touch::read(last)?, outcome)))?,
                 None => (touches.first()?.0, state),
             };
             let outcome = Outcome::read(outcome)?;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 
 use super::notation::{Fact, names_entry, reach_entry};
 use super::sentence::passages;
-use super::standing::{Tier, weigh};
+use super::standing::Tier;
 use super::{Ledger, LeftOut, Status, Words, earlier, value, words};
 use crate::units::Tokens;
 
@@ -108,7 +108,11 @@ impl<'l> Selection<'l> {
     ) -> Self {
         let lower = instructions.unwrap_or("").to_lowercase();
         let mut wanted = words::terms(&lower);
-        wanted.extend(value::words(&lower).filter(|word| value::is_traceable(word)).map(str::to_owned));
+        wanted.extend(
+            value::words(&lower)
+                .filter(|word| value::is_traceable(word))
+                .map(str::to_owned),
+        );
         let mut selection = Self {
             wanted,
             takes_earlier: false,
@@ -250,11 +254,22 @@ impl<'l> Selection<'l> {
                     self.refused.push(candidate);
                     continue;
                 }
-                *text = earlier::shorten(text, self.earlier_limit.0.min(room.0).saturating_sub(12), self.count);
+                *text = earlier::shorten(
+                    text,
+                    self.earlier_limit.0.min(room.0).saturating_sub(12),
+                    self.count,
+                );
             }
-            let between = if matches!(candidate.fact, Fact::Name(_)) { 2 } else { 1 };
-            let counted = candidate.cost.filter(|_| !matches!(candidate.fact, Fact::Earlier(_)));
-            let cost = counted.unwrap_or_else(|| (self.count)(&candidate.fact.entry()) + Tokens(between));
+            let between = if matches!(candidate.fact, Fact::Name(_)) {
+                2
+            } else {
+                1
+            };
+            let counted = candidate
+                .cost
+                .filter(|_| !matches!(candidate.fact, Fact::Earlier(_)));
+            let cost =
+                counted.unwrap_or_else(|| (self.count)(&candidate.fact.entry()) + Tokens(between));
             candidate.cost = Some(cost);
             if cost <= *room {
                 *room = *room - cost;
@@ -341,12 +356,7 @@ impl<'l> Selection<'l> {
 }
 
 fn rank_words(words: &Words, last: u32) -> (Rank, u8) {
-    let all = passages(&words.text);
-    let (tier, score) = all
-        .iter()
-        .map(|passage| weigh(passage))
-        .min_by_key(|(tier, score)| (*tier, Reverse(*score)))
-        .unwrap_or((Tier::Plain, 0));
+    let (tier, score) = words.weigh();
     let recent = words.turn + 3 > last;
     let rank = match (tier, words.changed_by) {
         (Tier::Bulk, _) => BULK,
@@ -371,7 +381,9 @@ fn rank(ledger: &Ledger, fact: &Fact, nth: u32) -> (Rank, u32) {
     match fact {
         Fact::Earlier(_) => (STANDING + 1, 0),
         // A long list is shown by its beginning, and what is being worked on.
-        Fact::Todo(todo) if todo.status == Status::Active || (todo.is_open() && nth <= 12) => (WORK, u32::MAX - nth),
+        Fact::Todo(todo) if todo.status == Status::Active || (todo.is_open() && nth <= 12) => {
+            (WORK, u32::MAX - nth)
+        }
         Fact::Todo(todo) if todo.is_open() => (SEEN, u32::MAX - nth),
         Fact::Todo(_) => (SEEN + 2, nth),
         Fact::Pending(call) => (WORK, call.turn),
