@@ -14,7 +14,7 @@ use crate::units::Tokens;
 const TRIES: usize = 8;
 
 /// How much of what the carried facts leave goes to what was done and where the work stands, before more words.
-const WORK_SHARE: f64 = 0.4;
+const WORK_SHARE: f64 = 0.6;
 
 /// The fullest form of a piece that takes at most half of the room; the shortest may take all of it.
 fn fitting<'p>(

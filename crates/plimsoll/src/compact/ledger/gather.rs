@@ -357,7 +357,9 @@ impl Gather {
             ..
         } = call;
         let command = reading.command.as_deref().map(commands::shown);
-        let failed = told.outcome.is_failure();
+        let finds_nothing =
+            told.outcome == Outcome::Exit(1) && command.as_deref().is_some_and(searches);
+        let failed = told.outcome.is_failure() && !finds_nothing;
         let first = reading
             .touches
             .first()
@@ -400,7 +402,6 @@ impl Gather {
         if let Some(line) = command.filter(|line| !line.is_empty()) {
             self.commands.ran(&line, told.outcome, turn);
         }
-        // A search without a match ends with 1 and says nothing.
         let telling = told.error.as_deref().filter(|line| {
             failed && !line.starts_with(REFUSAL) && !line.starts_with("[Request interrupted")
         });
@@ -430,6 +431,13 @@ impl Gather {
     }
 
     fn step(&mut self, step: Step) {
+        // The same again says nothing new.
+        let known = self.trail.steps.back().is_some_and(|last| {
+            (&last.tool, &last.about, last.outcome) == (&step.tool, &step.about, step.outcome)
+        });
+        if known {
+            self.trail.steps.pop_back();
+        }
         self.trail.steps.push_back(step);
         if self.trail.steps.len() > STEPS {
             self.trail.steps.pop_front();
@@ -536,6 +544,20 @@ fn append(words: &mut String, more: &str) {
         }
         words.push_str(more);
     }
+}
+
+/// Whether a command line searches or compares: it ends with 1 where it finds nothing, and that is no error.
+fn searches(line: &str) -> bool {
+    let last = line
+        .rsplit(['|', ';'])
+        .next()
+        .and_then(|part| part.rsplit("&&").next())
+        .unwrap_or(line);
+    let program = last.split_whitespace().next().unwrap_or("");
+    matches!(
+        program,
+        "grep" | "rg" | "egrep" | "ag" | "diff" | "cmp" | "test" | "[" | "which" | "pgrep"
+    )
 }
 
 /// Whether a sentence of the model says what it decided or found to be the cause.

@@ -190,7 +190,8 @@ fn clean(line: &str) -> String {
     let line = line.strip_prefix("<tool_use_error>").unwrap_or(line);
     let line = line.strip_suffix("</tool_use_error>").unwrap_or(line);
     // A frame drawn around a message tells nothing.
-    if line.chars().filter(|c| c.is_alphabetic()).count() < 3 {
+    let is_tag = line.starts_with('<') && line.ends_with('>') && !line.contains(' ');
+    if is_tag || line.chars().filter(|c| c.is_alphabetic()).count() < 3 {
         String::new()
     } else {
         line.trim().to_owned()
