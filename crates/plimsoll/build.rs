@@ -2,6 +2,10 @@
 //!
 //! The ranks come from `tiktoken-rs`, which ships OpenAI's published files; the Unicode classes from `regex-syntax`,
 //! so that they are the ones the reference implementations' patterns see.
+#![allow(
+    clippy::disallowed_methods,
+    reason = "the library is pure; what builds it writes files"
+)]
 
 use std::error::Error;
 use std::path::Path;
@@ -138,6 +142,13 @@ mod vocabulary {
         for left in of_byte {
             of_two.extend(of_byte.iter().map(|right| pairs.find(left, *right)));
         }
+        let mut filter = vec![0_u64; layout::FILTER_WORDS];
+        for slot in pairs.0.iter().filter(|slot| **slot != 0) {
+            let (word, bit) = layout::filter_bit(layout::pair_hash(
+                slot & !u64::from(layout::TOKEN_LIMIT - 1),
+            ));
+            *filter.get_mut(word).ok_or("a word beyond the filter")? |= bit;
+        }
         let le64 = |slots: &[u64]| {
             slots
                 .iter()
@@ -151,6 +162,7 @@ mod vocabulary {
                 .collect::<Vec<u8>>()
         };
         fs::write(out.join(format!("{name}.pairs")), le64(&pairs.0))?;
+        fs::write(out.join(format!("{name}.filter")), le64(&filter))?;
         fs::write(out.join(format!("{name}.slots")), le32(&slots))?;
         fs::write(out.join(format!("{name}.bytes")), le32(&of_byte))?;
         fs::write(out.join(format!("{name}.twos")), le32(&of_two))?;
@@ -182,14 +194,20 @@ mod vocabulary {
     impl Pairs {
         fn insert(&mut self, left: u32, right: u32, merged: u32) -> Fallible<()> {
             let key = layout::pair_key(left, right);
-            let home = usize::try_from(layout::pair_home(key, self.0.len() as u64))?;
+            let home = usize::try_from(layout::pair_home(
+                layout::pair_hash(key),
+                self.0.len() as u64,
+            ))?;
             insert(&mut self.0, home, key | u64::from(merged))
         }
 
         fn find(&self, left: u32, right: u32) -> u32 {
             let key = layout::pair_key(left, right);
-            let home =
-                usize::try_from(layout::pair_home(key, self.0.len() as u64)).unwrap_or(usize::MAX);
+            let home = usize::try_from(layout::pair_home(
+                layout::pair_hash(key),
+                self.0.len() as u64,
+            ))
+            .unwrap_or(usize::MAX);
             for slot in self.0.iter().skip(home).take_while(|slot| **slot != 0) {
                 if let Ok(merged) = u32::try_from(slot ^ key)
                     && merged < layout::TOKEN_LIMIT

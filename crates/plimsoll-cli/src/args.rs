@@ -25,10 +25,22 @@ pub(crate) struct Cli {
 pub(crate) struct Global {
     /// Where what leaves a context is kept: a directory's file:/// URL, or memory:
     /// [default: the user's data directory]
-    #[arg(long, global = true, env = "PLIMSOLL_STORE", value_name = "URL", hide_env_values = true)]
+    #[arg(
+        long,
+        global = true,
+        env = "PLIMSOLL_STORE",
+        value_name = "URL",
+        hide_env_values = true
+    )]
     pub(crate) store: Option<String>,
     /// Colour and bars on a terminal: auto, always or never
-    #[arg(long, global = true, value_name = "WHEN", default_value = "auto", hide_default_value = true)]
+    #[arg(
+        long,
+        global = true,
+        value_name = "WHEN",
+        default_value = "auto",
+        hide_default_value = true
+    )]
     pub(crate) color: ColorWhen,
 }
 
@@ -46,6 +58,8 @@ pub(crate) enum Command {
     Models(ModelsArgs),
     Compact(CompactArgs),
     Restore(RestoreArgs),
+    Recall(RecallArgs),
+    Skills(crate::cmd::skills::SkillsArgs),
     Completions(CompletionsArgs),
 }
 
@@ -152,6 +166,9 @@ pub(crate) struct CompactArgs {
     /// What the summary should pay attention to
     #[arg(long, value_name = "TEXT")]
     pub(crate) instructions: Option<String>,
+    /// What kind of work it is: coding, workspace, research or chat
+    #[arg(long, value_name = "NAME", default_value = "coding")]
+    pub(crate) profile: String,
     /// Who writes the summary: extract (embedded, offline)
     #[arg(long, value_name = "SUMMARIZER", default_value = "extract")]
     pub(crate) summarizer: String,
@@ -180,9 +197,32 @@ pub(crate) struct RestoreArgs {
     pub(crate) output: Option<PathBuf>,
 }
 
+/// Write what left a context, whole or a part of it
+///
+/// An epoch's id gives the part of the conversation that was removed; `restore` gives all of it. Standard output carries
+/// exactly the stored bytes; what can be said about them goes to standard error.
+#[derive(Debug, Args)]
+#[command(after_help = "Example: plimsoll recall 'session/~0123456789ab' --lines 1:40")]
+pub(crate) struct RecallArgs {
+    /// The recall id, as a report or a continuation message names it
+    #[arg(value_name = "ID")]
+    pub(crate) id: String,
+    /// From this byte on; alone, one page of 48 KiB
+    #[arg(long, value_name = "BYTE")]
+    pub(crate) offset: Option<u64>,
+    /// At most this many bytes, ending on a character
+    #[arg(long, value_name = "BYTES")]
+    pub(crate) length: Option<u64>,
+    /// These lines, counted from 1, the last included
+    #[arg(long, value_name = "A:B", value_parser = lines, conflicts_with_all = ["offset", "length"])]
+    pub(crate) lines: Option<(u64, u64)>,
+}
+
 /// Print a script that completes plimsoll's command line in a shell
 #[derive(Debug, Args)]
-#[command(after_help = "Example: plimsoll completions bash > ~/.local/share/bash-completion/completions/plimsoll")]
+#[command(
+    after_help = "Example: plimsoll completions bash > ~/.local/share/bash-completion/completions/plimsoll"
+)]
 pub(crate) struct CompletionsArgs {
     /// The shell
     #[arg(value_name = "SHELL")]
@@ -197,8 +237,23 @@ pub(crate) fn tokens(text: &str) -> Result<u64, String> {
         Some((at, 'm' | 'M')) => (plain.get(..at).unwrap_or(""), 1_000_000),
         _ => (plain.as_str(), 1),
     };
-    let number: u64 = digits.parse().map_err(|_| format!("`{text}` is not a number of tokens; give one like 200000 or 200k"))?;
-    number.checked_mul(unit).ok_or_else(|| format!("`{text}` tokens are more than can be counted"))
+    let number: u64 = digits
+        .parse()
+        .map_err(|_| format!("`{text}` is not a number of tokens; give one like 200000 or 200k"))?;
+    number
+        .checked_mul(unit)
+        .ok_or_else(|| format!("`{text}` tokens are more than can be counted"))
+}
+
+/// Reads a range of lines: `3:7`, `3:` to the end, `:7` from the start.
+pub(crate) fn lines(text: &str) -> Result<(u64, u64), String> {
+    let wrong = || format!("`{text}` is no range of lines; give one like 10:20, counted from 1");
+    let (first, last) = text.split_once(':').ok_or_else(wrong)?;
+    let number = |digits: &str, open: u64| {
+        if digits.is_empty() { Ok(open) } else { digits.parse::<u64>().map_err(|_| wrong()) }
+    };
+    let (first, last) = (number(first, 1)?, number(last, u64::MAX)?);
+    if first == 0 || last < first { Err(wrong()) } else { Ok((first, last)) }
 }
 
 #[cfg(test)]
@@ -225,10 +280,27 @@ mod tests {
     }
 
     #[test]
+    fn lines_are_counted_from_one() {
+        assert_eq!(lines("3:7"), Ok((3, 7)));
+        assert_eq!(lines("3:"), Ok((3, u64::MAX)));
+        assert_eq!(lines(":7"), Ok((1, 7)));
+        for wrong in ["0:3", "7:3", "3", "a:b", "-1:2", ""] {
+            assert!(lines(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
     fn every_command_has_an_example() {
         for command in Cli::command().get_subcommands() {
-            let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
-            assert!(help.contains("Example: plimsoll"), "{} has no example", command.get_name());
+            let help = command
+                .get_after_help()
+                .map(ToString::to_string)
+                .unwrap_or_default();
+            assert!(
+                help.contains("Example: plimsoll"),
+                "{} has no example",
+                command.get_name()
+            );
         }
     }
 }

@@ -30,7 +30,10 @@ fn main() -> ExitCode {
         Err(error) => {
             let usage = error.downcast_ref::<Usage>().is_some();
             // Nobody is left to tell if standard error is gone.
-            let _ = output.say(&format!("plimsoll: {}\n", output::plain(&format!("{error:#}"))));
+            let _ = output.say(&format!(
+                "plimsoll: {}\n",
+                output::plain(&format!("{error:#}"))
+            ));
             ExitCode::from(if usage { 2 } else { 1 })
         }
     }
@@ -43,6 +46,8 @@ fn run(cli: &Cli, output: &mut Output) -> anyhow::Result<Done> {
         Command::Models(arguments) => cmd::models::run(arguments, output),
         Command::Compact(arguments) => cmd::compact::run(arguments, &cli.global, output),
         Command::Restore(arguments) => cmd::restore::run(arguments, &cli.global, output),
+        Command::Recall(arguments) => cmd::recall::run(arguments, &cli.global, output),
+        Command::Skills(arguments) => cmd::skills::run(arguments, output),
         Command::Completions(arguments) => cmd::completions::run(arguments, output),
     }
 }

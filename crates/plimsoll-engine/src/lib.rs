@@ -3,6 +3,7 @@
 mod compact;
 mod error;
 mod file;
+pub mod skills;
 
 pub use compact::{CompactOptions, Compacted, CountedBy, Judged, Outcome, Report, compact, judge};
 pub use error::EngineError;

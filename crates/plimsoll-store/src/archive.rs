@@ -5,26 +5,21 @@ use std::ops::Range;
 use std::time::{Duration, SystemTime};
 
 use plimsoll::Bytes;
-use plimsoll::id::{EpochId, Folder, Record};
+use plimsoll::id::{ArtifactId, EpochId, Record};
 
 use crate::backend::{Backend, Created};
-use crate::body::{ArchivedDocument, Chunk, Manifest, check_ranges, render};
-use crate::chunk;
+use crate::body::ArchivedDocument;
 use crate::error::{Result, StoreError};
+use crate::manifest::{Manifest, check_ranges, render};
 use crate::store::Store;
+
+mod lend;
+
+pub use lend::LEND_BODY;
+use lend::{Place, Placed, is_fresh, known_chunks, last_uses, place_chunks};
 
 /// How long after its last replay a body is kept: 90 days.
 pub const KEEP_BODY: Duration = Duration::from_secs(90 * DAY);
-/// How long after its last replay a body lends chunks: 60 days.
-///
-/// Shorter than [`KEEP_BODY`] by more than any writer takes, so that none can borrow from a body that is just being
-/// removed.
-pub const LEND_BODY: Duration = Duration::from_secs(60 * DAY);
-/// How many bodies, the latest used first, are asked for chunks. In a growing history the last one has them all.
-const LENDERS: usize = 4;
-/// How many borrowed chunks are read back at a time.
-const COMPARED_AT_ONCE: usize = 16;
-
 const DAY: u64 = 24 * 60 * 60;
 
 /// A compaction, to be archived.
@@ -36,6 +31,8 @@ pub struct Compaction<'a> {
     pub document: &'a [u8],
     /// The byte ranges of the document that the compaction removes: in order, without overlap.
     pub removed: &'a [Range<u64>],
+    /// The tool results that the epoch names: pruning spares them as long as the epoch lives.
+    pub artifacts: &'a [ArtifactId],
     /// The epoch record: JSON, opaque here.
     pub record: &'a [u8],
     /// The present time.
@@ -78,6 +75,7 @@ impl Store {
     ///     epoch: &epoch,
     ///     document: b"old and new",
     ///     removed: &[0..4],
+    ///     artifacts: &[],
     ///     record: br#"{"summary":"..."}"#,
     ///     now: SystemTime::now(),
     /// })?;
@@ -154,43 +152,60 @@ fn day_of(time: SystemTime) -> u32 {
 
 /// Writes the document, or finds it written; everything of the answer but the record is final.
 fn write_body(backend: &dyn Backend, compaction: &Compaction<'_>) -> Result<Archived> {
-    let Compaction {
-        epoch, document, ..
-    } = compaction;
-    let size = document.len() as u64;
-    let removed: Vec<(u64, u64)> = compaction
+    let size = compaction.document.len() as u64;
+    let ranges: Vec<(u64, u64)> = compaction
         .removed
         .iter()
         .map(|range| (range.start, range.end))
         .collect();
-    check_ranges(&removed, size).map_err(|(start, end)| StoreError::Ranges {
+    check_ranges(&ranges, size).map_err(|(start, end)| StoreError::Ranges {
         start,
         end,
         size: Bytes(size),
     })?;
 
-    let hash = blake3::hash(document);
-    let session = epoch.session().raw_or_name().to_owned();
-    let mut apart = blake3::Hasher::new();
-    apart.update(hash.as_bytes()).update(session.as_bytes());
-    for (start, end) in &removed {
-        apart
-            .update(&start.to_le_bytes())
-            .update(&end.to_le_bytes());
+    let uses = last_uses(backend, compaction.epoch.session())?;
+    let known = known_chunks(backend, &uses, compaction.now);
+    if let Some(archived) = try_body(backend, compaction, &uses, &known)? {
+        return Ok(archived);
     }
+    // A lender was removed by hand in the meantime: nothing is borrowed then.
+    match try_body(backend, compaction, &uses, &HashMap::new())? {
+        Some(archived) => Ok(archived),
+        None => Err(StoreError::Taken {
+            place: Record::Body(compaction.epoch.clone()).key().to_string(),
+        }),
+    }
+}
 
-    let known = known_chunks(backend, compaction)?;
+/// Writes the document, borrowing from what is known; `None` if a lender was gone when that was done.
+fn try_body(
+    backend: &dyn Backend,
+    compaction: &Compaction<'_>,
+    uses: &HashMap<EpochId, SystemTime>,
+    known: &HashMap<String, Place>,
+) -> Result<Option<Archived>> {
+    let Compaction {
+        epoch,
+        document,
+        now,
+        ..
+    } = *compaction;
     let Placed {
         chunks,
         lenders,
         own,
-    } = place_chunks(backend, document, &known);
-    let blake3 = hash.to_hex().to_string();
+    } = place_chunks(backend, document, known);
     let manifest = Manifest {
-        session,
-        size,
-        blake3,
-        removed,
+        session: epoch.session().raw_or_name().to_owned(),
+        size: document.len() as u64,
+        blake3: blake3::hash(document).to_hex().to_string(),
+        removed: compaction
+            .removed
+            .iter()
+            .map(|range| (range.start, range.end))
+            .collect(),
+        artifacts: compaction.artifacts.to_vec(),
         lenders,
         chunks,
     };
@@ -202,29 +217,45 @@ fn write_body(backend: &dyn Backend, compaction: &Compaction<'_>) -> Result<Arch
     let own_size: u64 = own.iter().map(|part| part.len() as u64).sum();
     let parts: Vec<&[u8]> = std::iter::once(head.as_slice()).chain(own).collect();
 
-    for id in [epoch.plain(), epoch.with_body(apart.finalize().as_bytes())] {
-        let key = Record::Body(id.clone()).key();
+    let today = day_of(now);
+    let names = [
+        epoch.plain(),
+        manifest.name(epoch, None),
+        manifest.name(epoch, Some(today)),
+    ];
+    for (tried, id) in names.iter().enumerate() {
+        // A body that may be removed before long is not relied on, though it has all that is asked for. The last name
+        // has the day in it, so that it is never an old one.
+        if tried < 2 && uses.get(id).is_some_and(|used| !is_fresh(*used, now)) {
+            continue;
+        }
         let answer = |written: u64| Archived {
             epoch: id.clone(),
             record: Vec::new(),
             first: false,
             written: Bytes(written),
-            shared: Bytes(size - written),
+            shared: Bytes(manifest.size - written),
         };
-        match backend.create(&key, &parts)? {
-            Created::New => return Ok(answer(own_size)),
-            Created::Same => return Ok(answer(0)),
+        match backend.create(&Record::Body(id.clone()).key(), &parts)? {
+            Created::New if !all_there(backend, id, &manifest.lenders)? => {
+                backend.delete(&Record::Body(id.clone()).key())?;
+                return Ok(None);
+            }
+            Created::New => return Ok(Some(answer(own_size))),
             // The same document may stand there with other chunks borrowed. It counts only if it can be read back.
-            Created::Different => match ArchivedDocument::open(backend, &id) {
+            Created::Same | Created::Different => match ArchivedDocument::open(backend, id) {
                 Ok(Some(present))
                     if present.manifest().is_of(&manifest) && reads_as(&present, document) =>
                 {
-                    let record = Record::Replayed {
-                        epoch: id.plain(),
-                        day: day_of(compaction.now),
-                    };
-                    backend.create(&record.key(), &[])?;
-                    return Ok(answer(0));
+                    backend.create(
+                        &Record::Replayed {
+                            epoch: id.plain(),
+                            day: today,
+                        }
+                        .key(),
+                        &[],
+                    )?;
+                    return Ok(Some(answer(0)));
                 }
                 Ok(_) | Err(StoreError::Damaged { .. } | StoreError::Newer { .. }) => {}
                 Err(error) => return Err(error),
@@ -232,8 +263,18 @@ fn write_body(backend: &dyn Backend, compaction: &Compaction<'_>) -> Result<Arch
         }
     }
     Err(StoreError::Taken {
-        place: Record::Body((*epoch).clone()).key().to_string(),
+        place: Record::Body(epoch.clone()).key().to_string(),
     })
+}
+
+/// Tells whether every lender is still there, and none is the borrower itself, written anew under the same name.
+fn all_there(backend: &dyn Backend, borrower: &EpochId, lenders: &[EpochId]) -> Result<bool> {
+    for lender in lenders {
+        if lender == borrower || backend.head(&Record::Body(lender.clone()).key())?.is_none() {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 fn reads_as(archived: &ArchivedDocument<'_>, document: &[u8]) -> bool {
@@ -251,6 +292,23 @@ fn reads_as(archived: &ArchivedDocument<'_>, document: &[u8]) -> bool {
 }
 
 impl Manifest {
+    /// Names a further body of an epoch by what sets its document apart from the first one's.
+    fn name(&self, epoch: &EpochId, day: Option<u32>) -> EpochId {
+        let mut apart = blake3::Hasher::new();
+        apart
+            .update(self.blake3.as_bytes())
+            .update(self.session.as_bytes());
+        for (start, end) in &self.removed {
+            apart
+                .update(&start.to_le_bytes())
+                .update(&end.to_le_bytes());
+        }
+        if let Some(day) = day {
+            apart.update(&day.to_le_bytes());
+        }
+        epoch.with_body(apart.finalize().as_bytes())
+    }
+
     /// Tells whether both are of one document, whoever holds its chunks.
     fn is_of(&self, other: &Self) -> bool {
         self.session == other.session
@@ -258,163 +316,6 @@ impl Manifest {
             && self.blake3 == other.blake3
             && self.removed == other.removed
     }
-}
-
-/// Where a chunk stands: in which body, from which byte of its file, how many bytes.
-type Place = (EpochId, u64, u64);
-
-/// Collects the chunks that recent bodies of the session hold, by hash.
-fn known_chunks(
-    backend: &dyn Backend,
-    compaction: &Compaction<'_>,
-) -> Result<HashMap<String, Place>> {
-    let mut used: HashMap<EpochId, SystemTime> = HashMap::new();
-    let mut bodies = Vec::new();
-    for entry in backend
-        .list(&Folder::EpochsOf(compaction.epoch.session().clone()))?
-        .records
-    {
-        match entry.key.record() {
-            Some(Record::Body(id)) => bodies.push((entry.modified, id)),
-            Some(Record::Replayed { epoch, day }) => {
-                let time = SystemTime::UNIX_EPOCH + Duration::from_secs(u64::from(day) * DAY);
-                let last = used.entry(epoch).or_insert(time);
-                *last = time.max(*last);
-            }
-            _ => {}
-        }
-    }
-    for (time, id) in &mut bodies {
-        *time = used
-            .get(&id.plain())
-            .copied()
-            .map_or(*time, |replayed| replayed.max(*time));
-    }
-    // A time in the future counts as now.
-    bodies.retain(|(time, _)| {
-        compaction
-            .now
-            .duration_since(*time)
-            .map_or(true, |idle| idle <= LEND_BODY)
-    });
-    bodies.sort_by(|one, other| other.cmp(one));
-
-    let mut known = HashMap::new();
-    for (_, id) in bodies.into_iter().take(LENDERS) {
-        // A body that cannot be read lends nothing; it is no reason not to archive.
-        let Ok(Some(lender)) = ArchivedDocument::open(backend, &id) else {
-            continue;
-        };
-        for (hash, place) in lender.places() {
-            known.entry(hash).or_insert(place);
-        }
-    }
-    Ok(known)
-}
-
-impl ArchivedDocument<'_> {
-    /// Gives for each chunk its hash, and where it really stands.
-    fn places(&self) -> impl Iterator<Item = (String, Place)> {
-        let manifest = self.manifest();
-        manifest
-            .chunks
-            .iter()
-            .filter_map(|Chunk(lender, offset, length, hash)| {
-                let (holder, offset) = match lender.checked_sub(1) {
-                    Some(lender) => (manifest.lenders.get(lender)?, *offset),
-                    None => (self.id(), self.chunks_at() + offset),
-                };
-                Some((hash.clone(), (holder.clone(), offset, *length)))
-            })
-    }
-}
-
-/// Where the chunks of a document stand, and what of it must be written.
-struct Placed<'a> {
-    chunks: Vec<Chunk>,
-    lenders: Vec<EpochId>,
-    own: Vec<&'a [u8]>,
-}
-
-/// Decides for each chunk of a document whether it is borrowed.
-fn place_chunks<'a>(
-    backend: &dyn Backend,
-    document: &'a [u8],
-    known: &HashMap<String, Place>,
-) -> Placed<'a> {
-    let cut: Vec<(&[u8], String)> = chunk::chunks(document)
-        .map(|bytes| (bytes, blake3::hash(bytes).to_hex().to_string()))
-        .collect();
-    let mut borrowed: Vec<bool> = Vec::with_capacity(cut.len());
-    for some in cut.chunks(COMPARED_AT_ONCE) {
-        borrowed.extend(compare_chunks(backend, some, known));
-    }
-
-    let mut chunks = Vec::with_capacity(cut.len());
-    let mut lenders: Vec<EpochId> = Vec::new();
-    let mut own: Vec<&[u8]> = Vec::new();
-    let mut own_places: HashMap<&str, u64> = HashMap::new();
-    let mut own_size: u64 = 0;
-    for ((bytes, hash), borrowed) in cut.iter().zip(borrowed) {
-        let length = bytes.len() as u64;
-        if let Some((holder, offset, _)) = known.get(hash).filter(|_| borrowed) {
-            let lender = lenders
-                .iter()
-                .position(|lender| lender == holder)
-                .unwrap_or_else(|| {
-                    lenders.push(holder.clone());
-                    lenders.len() - 1
-                });
-            chunks.push(Chunk(lender + 1, *offset, length, hash.clone()));
-            continue;
-        }
-        let offset = *own_places.entry(hash).or_insert_with(|| {
-            own.push(bytes);
-            own_size += length;
-            own_size - length
-        });
-        chunks.push(Chunk(0, offset, length, hash.clone()));
-    }
-    Placed {
-        chunks,
-        lenders,
-        own,
-    }
-}
-
-/// Reads known chunks back and tells which are still what they were.
-fn compare_chunks(
-    backend: &dyn Backend,
-    cut: &[(&[u8], String)],
-    known: &HashMap<String, Place>,
-) -> Vec<bool> {
-    let mut intact = vec![false; cut.len()];
-    let mut by_holder: HashMap<&EpochId, Vec<(usize, Range<u64>)>> = HashMap::new();
-    for (number, (bytes, hash)) in cut.iter().enumerate() {
-        if let Some((holder, offset, length)) = known
-            .get(hash)
-            .filter(|place| place.2 == bytes.len() as u64)
-        {
-            by_holder
-                .entry(holder)
-                .or_default()
-                .push((number, *offset..offset + length));
-        }
-    }
-    for (holder, wanted) in by_holder {
-        let ranges: Vec<Range<u64>> = wanted.iter().map(|(_, range)| range.clone()).collect();
-        // A lender that is gone or cannot be read lends nothing.
-        let Ok(Some(contents)) = backend.get_ranges(&Record::Body(holder.clone()).key(), &ranges)
-        else {
-            continue;
-        };
-        for ((number, _), content) in wanted.iter().zip(contents) {
-            if let (Some(intact), Some((bytes, _))) = (intact.get_mut(*number), cut.get(*number)) {
-                *intact = content == *bytes;
-            }
-        }
-    }
-    intact
 }
 
 #[cfg(test)]

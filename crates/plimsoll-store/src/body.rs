@@ -1,62 +1,19 @@
-//! The file form of an archived document: a manifest, and those chunks that no earlier body of the session has.
+//! Reading an archived document: its chunks from wherever they stand, each verified before it is given.
 //!
-//! ```text
-//! plimsoll body 1 <length of the manifest in bytes> <its BLAKE3, 64 hex digits> LF
-//! <manifest, JSON> LF
-//! <chunks>
-//! ```
-//!
-//! A body is one file, so it is there whole or not at all, for one sync. It borrows the chunks it shares with earlier
-//! bodies by naming file, offset, length and hash of each, flat: a borrower names the file that really holds the bytes.
-//! Why so: `docs/design/0002-archive.md`.
+//! The form of the file is described in `manifest.rs`.
 
 use std::ops::Range;
 
-use plimsoll::id::{EpochId, Key, Record, SessionId};
-use serde::{Deserialize, Serialize};
+use plimsoll::id::{ArtifactId, EpochId, Key, Record, SessionId};
 
 use crate::backend::Backend;
-use crate::chunk;
 use crate::error::{Result, StoreError};
+use crate::manifest::{Chunk, Head, Manifest};
 
-/// The form that this version writes, and the newest it reads.
-const FORM: u32 = 1;
-const MAGIC: &str = "plimsoll body ";
 /// What is read first: for documents of up to some 20 MB the whole manifest.
 const FIRST_READ: u64 = 32 * 1024;
-/// No manifest is larger: that of a document of some 200 GB would be.
-const LARGEST_MANIFEST: u64 = 256 << 20;
 /// At most this much is read at a time, in bytes, unless one chunk is larger.
 const READ_AT_ONCE: u64 = 1 << 20;
-
-/// What a document is made of.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Manifest {
-    /// The raw id of the session, compared on reading.
-    pub(crate) session: String,
-    /// The document's size in bytes.
-    pub(crate) size: u64,
-    /// BLAKE3 of the document, hex.
-    pub(crate) blake3: String,
-    /// The byte ranges that the compaction removed, in order: start, end.
-    pub(crate) removed: Vec<(u64, u64)>,
-    /// The bodies that chunks are borrowed from.
-    pub(crate) lenders: Vec<EpochId>,
-    /// The chunks, in order.
-    pub(crate) chunks: Vec<Chunk>,
-}
-
-/// One chunk: lender (0 is this body, n the n-th of `lenders`), offset, length, BLAKE3 in hex.
-///
-/// An offset counts from the start of the lender's file; in this body, from the start of its chunks, since the length
-/// of the manifest is not known while it is written.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Chunk(
-    pub(crate) usize,
-    pub(crate) u64,
-    pub(crate) u64,
-    pub(crate) String,
-);
 
 /// An archived document, opened: its manifest is read and sound; its chunks are verified as they are read.
 #[derive(Debug)]
@@ -66,68 +23,6 @@ pub struct ArchivedDocument<'s> {
     manifest: Manifest,
     /// Where the chunks begin in this body's file.
     chunks_at: u64,
-}
-
-/// Renders what stands before the chunks.
-pub(crate) fn render(manifest: &Manifest) -> std::result::Result<Vec<u8>, serde_json::Error> {
-    let json = serde_json::to_vec(manifest)?;
-    let mut head = format!(
-        "{MAGIC}{FORM} {} {}\n",
-        json.len(),
-        blake3::hash(&json).to_hex()
-    )
-    .into_bytes();
-    head.extend_from_slice(&json);
-    head.push(b'\n');
-    Ok(head)
-}
-
-/// Where the manifest stands in the file, and what it hashes to.
-struct Head {
-    json: Range<u64>,
-    blake3: String,
-}
-
-impl Head {
-    fn parse(first: &[u8], place: &Key) -> Result<Self> {
-        let damaged = || {
-            StoreError::damaged(
-                "an archived document",
-                place,
-                "its first line is not one of a body",
-            )
-        };
-        let line = first
-            .split(|byte| *byte == b'\n')
-            .next()
-            .and_then(|line| std::str::from_utf8(line).ok());
-        let line = line.ok_or_else(damaged)?;
-        let mut fields = line.strip_prefix(MAGIC).ok_or_else(damaged)?.split(' ');
-        let form: u32 = fields
-            .next()
-            .and_then(|form| form.parse().ok())
-            .ok_or_else(damaged)?;
-        if form > FORM {
-            return Err(StoreError::Newer {
-                place: place.to_string(),
-                found: form,
-                known: FORM,
-            });
-        }
-        let length: u64 = fields
-            .next()
-            .and_then(|length| length.parse().ok())
-            .ok_or_else(damaged)?;
-        let blake3 = fields.next().ok_or_else(damaged)?.to_owned();
-        if length > LARGEST_MANIFEST {
-            return Err(damaged());
-        }
-        let start = line.len() as u64 + 1;
-        Ok(Self {
-            json: start..start + length,
-            blake3,
-        })
-    }
 }
 
 impl<'s> ArchivedDocument<'s> {
@@ -199,6 +94,11 @@ impl<'s> ArchivedDocument<'s> {
     /// Gives the bodies that this one borrows chunks from: they must be kept as long as this one is.
     pub fn lenders(&self) -> &[EpochId] {
         &self.manifest.lenders
+    }
+
+    /// Gives the tool results that the epoch names: they must be kept as long as this body is.
+    pub fn artifacts(&self) -> &[ArtifactId] {
+        &self.manifest.artifacts
     }
 
     pub(crate) fn manifest(&self) -> &Manifest {
@@ -382,62 +282,6 @@ impl<'s> ArchivedDocument<'s> {
         }
         Ok(contents)
     }
-}
-
-impl Manifest {
-    /// Checks that the parts fit together, so that no reader has to.
-    fn check(&self, id: &EpochId) -> std::result::Result<(), String> {
-        let mut size: u64 = 0;
-        for (number, Chunk(lender, offset, length, _)) in self.chunks.iter().enumerate() {
-            if *lender > self.lenders.len() {
-                return Err(format!(
-                    "chunk {} names lender {lender} of {}",
-                    number + 1,
-                    self.lenders.len()
-                ));
-            }
-            if *length == 0
-                || *length > 16 * chunk::LONGEST as u64
-                || offset.checked_add(*length).is_none_or(|end| end > 1 << 60)
-            {
-                return Err(format!(
-                    "chunk {} has offset {offset} and length {length}",
-                    number + 1
-                ));
-            }
-            size = size.saturating_add(*length);
-        }
-        if size != self.size {
-            return Err(format!(
-                "its chunks have {size} B, the document {} B",
-                self.size
-            ));
-        }
-        if self
-            .lenders
-            .iter()
-            .any(|lender| lender.session() != id.session())
-        {
-            return Err("it borrows from another session".to_owned());
-        }
-        check_ranges(&self.removed, self.size)
-            .map_err(|(start, end)| format!("the removed range {start}..{end} is not in it"))
-    }
-}
-
-/// Checks that ranges are in order, do not overlap, and lie within `size`; gives the first that does not.
-pub(crate) fn check_ranges(
-    ranges: &[(u64, u64)],
-    size: u64,
-) -> std::result::Result<(), (u64, u64)> {
-    let mut last = 0;
-    for (start, end) in ranges {
-        if *start < last || end < start || *end > size {
-            return Err((*start, *end));
-        }
-        last = *end;
-    }
-    Ok(())
 }
 
 fn read_one(backend: &dyn Backend, key: &Key, range: Range<u64>) -> Result<Option<Vec<u8>>> {

@@ -13,6 +13,7 @@ mod archive;
 mod body;
 mod chunk;
 mod error;
+mod manifest;
 mod open;
 mod recall;
 mod results;

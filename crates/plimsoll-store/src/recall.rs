@@ -45,12 +45,34 @@ pub struct Page {
     pub size: u64,
 }
 
+impl Page {
+    /// What is said below a page: which bytes it holds, of how many, and where the next page begins.
+    ///
+    /// ```
+    /// use plimsoll_store::Page;
+    /// let page = Page { bytes: b"abc".to_vec(), range: 2..5, size: 9 };
+    /// assert_eq!(page.footer(), "[bytes 2-5 of 9; next offset 5]");
+    /// let last = Page { bytes: b"abc".to_vec(), range: 6..9, size: 9 };
+    /// assert_eq!(last.footer(), "[bytes 6-9 of 9; end]");
+    /// ```
+    pub fn footer(&self) -> String {
+        let Range { start, end } = self.range;
+        let size = self.size;
+        if end < size {
+            format!("[bytes {start}-{end} of {size}; next offset {end}]")
+        } else {
+            format!("[bytes {start}-{end} of {size}; end]")
+        }
+    }
+}
+
 impl Store {
     /// Gives what an id names: a tool result whole; of an epoch, the part of the document that was removed.
     ///
     /// # Errors
     /// [`Unknown`](StoreError::Unknown) and [`Pruned`](StoreError::Pruned) say what to do instead,
     /// [`Damaged`](StoreError::Damaged) what is not as it was written.
+    #[doc(alias = "LoadSpilled")]
     pub fn recall(&self, id: &RecallId) -> Result<Vec<u8>> {
         self.open_recall(id)?.whole()
     }

@@ -55,6 +55,7 @@ impl Tokens {
     /// assert_eq!(Tokens(1_000).fraction(f64::NAN), Tokens(0));
     /// assert_eq!(Tokens(u64::MAX).fraction(2.0), Tokens(u64::MAX));
     /// ```
+    #[must_use]
     pub fn fraction(self, fraction: f64) -> Self {
         if fraction.is_nan() || fraction <= 0.0 {
             return Self::ZERO;

@@ -5,4 +5,6 @@ pub(crate) mod completions;
 pub(crate) mod context;
 pub(crate) mod count;
 pub(crate) mod models;
+pub(crate) mod recall;
 pub(crate) mod restore;
+pub(crate) mod skills;

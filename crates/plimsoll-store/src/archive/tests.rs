@@ -6,13 +6,17 @@
 )]
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use plimsoll::id::{RecallId, SessionId};
+use plimsoll::id::{Folder, Key, RecallId, SessionId};
 use proptest::prelude::*;
 
 use super::*;
+use crate::backend::{Entry, Listing};
+use crate::memory::MemoryStore;
 
 const RECORD: &[u8] = br#"{"summary":"what was"}"#;
 
@@ -42,6 +46,7 @@ fn compaction<'a>(
         epoch,
         document,
         removed,
+        artifacts: &[],
         record: RECORD,
         now: SystemTime::now(),
     }
@@ -170,6 +175,23 @@ fn epochs_of_one_growing_history_share_storage() {
 }
 
 #[test]
+fn the_artifacts_that_an_epoch_names_stand_in_its_body() {
+    let store = Store::memory();
+    let artifacts = [
+        "s1/c".parse().unwrap(),
+        "s1/d~0123456789ab".parse().unwrap(),
+    ];
+    let epoch = epoch(1);
+    store
+        .archive(&Compaction {
+            artifacts: &artifacts,
+            ..compaction(&epoch, b"document", &[])
+        })
+        .unwrap();
+    assert_eq!(store.document(&epoch).unwrap().artifacts(), artifacts);
+}
+
+#[test]
 fn a_body_is_named_by_what_holds_its_bytes_not_by_a_chain_of_borrowers() {
     let store = Store::memory();
     let document = transcript(3, 1_000_000);
@@ -237,6 +259,41 @@ fn archiving_again_comes_to_the_same_end() {
         );
         assert_eq!(again.written, Bytes(0));
     });
+}
+
+/// Runs over real transcripts where there are some: `PLIMSOLL_DATA` names a directory.
+#[test]
+fn real_documents_come_back_byte_for_byte() {
+    fn visit(store: &Store, folder: &Path) {
+        for path in fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+        {
+            if path.is_dir() && !path.ends_with("sealed") {
+                visit(store, &path);
+            } else if path.is_file() {
+                let document = fs::read(&path).unwrap();
+                let epoch =
+                    EpochId::new(&SessionId::new("real"), blake3::hash(&document).as_bytes());
+                let removed = [0..document.len() as u64 / 2];
+                let archived = store
+                    .archive(&compaction(&epoch, &document, &removed))
+                    .unwrap();
+                assert!(
+                    restore(store, &archived.epoch).unwrap() == document,
+                    "{}",
+                    path.display()
+                );
+                assert!(
+                    store.recall(&archived.epoch.into()).unwrap() == document[..document.len() / 2]
+                );
+            }
+        }
+    }
+    let root = tempfile::tempdir().unwrap();
+    if let Some(data) = std::env::var_os("PLIMSOLL_DATA") {
+        visit(&Store::local(root.path()), Path::new(&data));
+    }
 }
 
 /// The same prefix replaced in a history that went on differently: both documents are kept, the record is one.
@@ -410,6 +467,87 @@ fn a_body_unused_for_sixty_days_lends_nothing() {
         .mark_replayed(&epoch(1), later - LEND_BODY / 2)
         .unwrap();
     assert_eq!(at(later, 3).written, Bytes(0));
+}
+
+/// And is not relied on itself, though it has the very document.
+#[test]
+fn a_body_unused_for_sixty_days_is_archived_anew() {
+    let store = Store::memory();
+    let document = transcript(11, 300_000);
+    let epoch = epoch(1);
+    let first = store
+        .archive(&compaction(&epoch, &document, &[]))
+        .unwrap()
+        .epoch;
+    let mut names = vec![first];
+    for days in [61, 61, 62] {
+        let now = SystemTime::now() + Duration::from_secs(days * DAY);
+        let archived = store
+            .archive(&Compaction {
+                now,
+                ..compaction(&epoch, &document, &[])
+            })
+            .unwrap();
+        assert_eq!(restore(&store, &archived.epoch).unwrap(), document);
+        names.push(archived.epoch);
+    }
+    // The clock of the memory store says that the second body is old, too; so the third name has the day in it.
+    assert_eq!(
+        names.iter().collect::<std::collections::HashSet<_>>().len(),
+        4
+    );
+}
+
+/// A body must not outlive the removal of its lender, nor borrow from what once had its own name.
+#[test]
+fn a_lender_removed_meanwhile_is_noticed() {
+    /// Removes the body of the first epoch just before the second body is created.
+    #[derive(Debug)]
+    struct Removing(MemoryStore, AtomicUsize);
+    impl Backend for Removing {
+        fn create(&self, key: &Key, parts: &[&[u8]]) -> Result<Created> {
+            if matches!(key.record(), Some(Record::Body(_)))
+                && self.1.fetch_add(1, Ordering::Relaxed) == 1
+            {
+                self.0.delete(&Record::Body(epoch(1)).key())?;
+            }
+            self.0.create(key, parts)
+        }
+        fn get(&self, key: &Key) -> Result<Option<Vec<u8>>> {
+            self.0.get(key)
+        }
+        fn get_ranges(&self, key: &Key, ranges: &[Range<u64>]) -> Result<Option<Vec<Vec<u8>>>> {
+            self.0.get_ranges(key, ranges)
+        }
+        fn head(&self, key: &Key) -> Result<Option<Entry>> {
+            self.0.head(key)
+        }
+        fn list(&self, folder: &Folder) -> Result<Listing> {
+            self.0.list(folder)
+        }
+        fn delete(&self, key: &Key) -> Result<bool> {
+            self.0.delete(key)
+        }
+        fn sweep(&self, before: SystemTime) -> Result<u64> {
+            self.0.sweep(before)
+        }
+        fn path(&self, key: &Key) -> Option<PathBuf> {
+            self.0.path(key)
+        }
+    }
+    let document = transcript(12, 300_000);
+    for target in [epoch(1), epoch(2)] {
+        let store = Store::new(Arc::new(Removing(MemoryStore::new(), AtomicUsize::new(0))));
+        store
+            .archive(&compaction(&epoch(1), &document, &[]))
+            .unwrap();
+        let archived = store.archive(&compaction(&target, &document, &[])).unwrap();
+        assert_eq!(
+            restore(&store, &archived.epoch).unwrap(),
+            document,
+            "{target}"
+        );
+    }
 }
 
 /// Mechanism 71: history cleared before its replacement is durable. A body that cannot be written stops the archive.

@@ -15,6 +15,8 @@
 mod plain;
 #[cfg(unix)]
 mod posix;
+#[cfg(unix)]
+mod root;
 
 #[cfg(not(unix))]
 pub use plain::PlainStore as LocalStore;

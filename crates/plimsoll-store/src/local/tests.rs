@@ -329,6 +329,7 @@ fn child_that_writes_until_it_is_killed() {
             epoch: &epoch,
             document: &document,
             removed: &[0..10],
+            artifacts: &[],
             record: record.as_bytes(),
             now: SystemTime::now(),
         };

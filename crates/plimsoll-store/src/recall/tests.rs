@@ -83,7 +83,7 @@ fn lines_count_from_one_and_include_both_ends() {
         recalled.lines(5..=6),
         Err(StoreError::PastEnd {
             size: 4,
-            unit: "lines",
+            unit: "line",
             ..
         })
     ));
@@ -154,7 +154,7 @@ proptest! {
         let store = Store::memory();
         let epoch = EpochId::new(&SessionId::new("s"), &[1; 32]);
         let now = SystemTime::now();
-        store.archive(&Compaction { epoch: &epoch, document: &document, removed: &removed, record: b"{}", now }).unwrap();
+        store.archive(&Compaction { epoch: &epoch, document: &document, removed: &removed, artifacts: &[], record: b"{}", now }).unwrap();
         let recalled = store.open_recall(&epoch.into()).unwrap();
         let slice = |range: &Range<u64>, of: &[u8]| {
             let within = |at: u64| usize::try_from(at).unwrap().min(of.len());

@@ -126,13 +126,14 @@ struct Watched {
 impl Breaker {
     /// Tells whether a compaction may be tried; `auto` is the policy's.
     pub fn permit(&self, auto: bool, trigger: Trigger) -> Permit {
-        match trigger {
-            Trigger::Manual => Permit::Granted,
-            Trigger::Threshold | Trigger::Overflow if !auto => Permit::AutoOff,
-            Trigger::Threshold | Trigger::Overflow if self.strikes.len() >= ATTEMPTS => {
-                Permit::Tripped(self.strikes.clone())
-            }
-            Trigger::Threshold | Trigger::Overflow => Permit::Granted,
+        if trigger == Trigger::Manual {
+            Permit::Granted
+        } else if !auto {
+            Permit::AutoOff
+        } else if self.strikes.len() >= ATTEMPTS {
+            Permit::Tripped(self.strikes.clone())
+        } else {
+            Permit::Granted
         }
     }
 
@@ -147,11 +148,10 @@ impl Breaker {
             self.refilled();
         }
         match attempt {
-            Attempt::Aborted => {}
             Attempt::Applied => self.watched = Some(Watched { turns: 0, manual }),
             Attempt::Failed if !manual => self.strike(Strike::Failed),
             Attempt::Ineffective if !manual => self.strike(Strike::Ineffective),
-            Attempt::Failed | Attempt::Ineffective => {}
+            Attempt::Failed | Attempt::Ineffective | Attempt::Aborted => {}
         }
     }
 

@@ -1,18 +1,35 @@
 //! Compaction: the older part of a conversation is replaced by a summary and carried facts, the tail stays verbatim.
+//!
+//! [`plan`] decides, as plain data, without calling anything; somebody writes a summary, [`extract`] for one, without a
+//! model; [`continuation`] frames it; [`apply`] turns all of it into edits. An [`Epoch`] records what was decided, named
+//! by the [`Chain`] hash of the prefix that it replaces.
 
+mod apply;
+mod chain;
 mod continuation;
+mod epoch;
 mod extract;
 mod ledger;
+mod plan;
+mod policy;
 mod profile;
 mod summary;
+mod tail;
 
+pub use apply::{Applied, ApplyError, apply};
+pub use chain::{Chain, ChainHash};
 pub use continuation::{
     Continuation, ContinuationParts, acknowledgement, continuation, parse_continuation,
 };
+pub use epoch::{Epoch, EpochError, ReplayError};
 pub use extract::{Carried, Extract, Request, extract};
 pub use ledger::{
     Artifact, Command, Failure, Fix, Item, Ledger, LeftOut, Note, Outcome, PendingCall, Status,
     Todo, Touch, Words,
+};
+pub use plan::{Plan, Skip, Summarise, plan};
+pub use policy::{
+    FRAME_BOUND, MINIMAL_CONTINUATION, MINIMUM_MESSAGES, PlanOptions, SUMMARY_BOUND, ledger_bound,
 };
 pub use profile::Profile;
 pub use summary::{SummaryError, extract_summary};

@@ -3,15 +3,21 @@
 use serde::Serialize;
 
 use super::budget::{Budget, CountTokens};
+use super::cut::Style;
 use super::entry::Entry;
 use super::fair;
-use super::report::{Reason, Report, State};
+use super::fill::{self, Share};
+use super::report::{EntryReport, Reason, Report, State, Unit};
 use super::row::{Row, Shown};
 use super::{FAIR_CAP, FAIR_MINIMUM};
 use crate::Tokens;
 
-/// Characters to which a long description is worth shortening.
-const SHORT: usize = 250;
+/// Characters below which nobody is asked to shorten a description: it would no longer tell what it is for.
+const SHORTEST: u64 = 60;
+/// Characters to which a long description is worth shortening where names have to go without.
+const LONG: u64 = 250;
+/// Tokens that a step must save to be worth naming.
+const WORTH: Tokens = Tokens(3);
 /// Use buckets from which an entry is worth pinning.
 const OFTEN_USED: u64 = 2;
 
@@ -54,9 +60,13 @@ pub struct Advised {
     pub in_full: Tokens,
     /// Tokens by which that exceeds the budget; a budget in characters is taken in proportion.
     pub missing: Tokens,
-    /// Steps, pins first, then by what they save. Once those in order save `missing`, the rest is left out.
+    /// Steps: pins first, then descriptions to shorten to what the listing has room for, then names to show alone, each
+    /// by what it saves. Once those in order save `missing`, the rest is left out.
     pub steps: Vec<Advice>,
 }
+
+/// A row that has a description, what became of it, and its tokens in full and as listed.
+type Measured<'a> = (Row<'a>, &'a EntryReport, Tokens, Tokens);
 
 /// Advises on a listing from which something was cut.
 ///
@@ -82,77 +92,65 @@ pub fn advise(entries: &[Entry], report: &Report, counter: &CountTokens<'_>) -> 
         line.clear();
         row.write_line(shown, &mut line);
         line.push('\n');
-        budget.count(&line).unwrap_or_default()
+        budget.count(&line).unwrap_or(Tokens::ZERO)
     };
-    let mut in_full = Tokens::ZERO;
-    let mut shown_now = Tokens::ZERO;
-    let (mut pins, mut savings) = (Vec::new(), Vec::new());
+    let mut rows = Vec::new();
+    let (mut in_full, mut in_descriptions, mut shown_now) =
+        (Tokens::ZERO, Tokens::ZERO, Tokens::ZERO);
     for (at, (entry, fate)) in entries.iter().zip(&report.entries).enumerate() {
         if fate.state == State::Hidden {
             continue;
         }
         let row = Row::new(at, entry, FAIR_CAP, FAIR_MINIMUM);
         let full = cost(&row, row.most());
+        let room = usize::try_from(fate.shown).unwrap_or(usize::MAX);
+        let now = match fate.state {
+            State::Omitted => Tokens::ZERO,
+            _ => cost(&row, row.fit(room, Style::Words).unwrap_or(Shown::Name)),
+        };
         in_full += full;
-        if !row.has_description() {
-            shown_now += full;
-            continue;
-        }
-        let name = || entry.name.clone();
-        let is_often_used = fair::weight(entry.uses) >= OFTEN_USED;
-        let shown = row.fit(
-            usize::try_from(fate.shown).unwrap_or(usize::MAX),
-            super::cut::Style::Words,
-        );
-        let now = cost(&row, shown.unwrap_or(Shown::Name));
         shown_now += now;
-        if is_often_used && !row.is_first() && fate.reason == Some(Reason::Budget) {
-            let costs = full - now;
-            pins.push(Advice {
-                name: name(),
-                step: Step::Pin,
-                saves: Tokens::ZERO,
-                costs,
-            });
-            continue;
-        }
-        if entry.pinned {
-            continue;
-        }
-        let short = row
-            .fit(SHORT, super::cut::Style::Sentences)
-            .map_or(full, |shown| cost(&row, shown));
-        if full > short {
-            let step = Step::Shorten { to: SHORT as u64 };
-            savings.push(Advice {
-                name: name(),
-                step,
-                saves: full - short,
-                costs: Tokens::ZERO,
-            });
-        } else if !is_often_used {
-            let saves = full - cost(&row, Shown::Name);
-            savings.push(Advice {
-                name: name(),
-                step: Step::NameOnly,
-                saves,
-                costs: Tokens::ZERO,
-            });
+        if row.has_description() {
+            in_descriptions += full - cost(&row, Shown::Name);
+            rows.push((row, fate, full, now));
         }
     }
-    // The room in tokens: as it is, or in proportion to what the text takes of its characters now.
-    let room = report
-        .limits
-        .iter()
-        .map(|limit| match (limit.unit, limit.used) {
-            (super::Unit::Tokens, _) | (_, 0) => Tokens(limit.budget),
-            (_, used) => {
-                let tokens = u128::from(shown_now.0) * u128::from(limit.budget) / u128::from(used);
-                Tokens(u64::try_from(tokens).unwrap_or(u64::MAX))
+    let missing = in_full - room_in_tokens(report, shown_now);
+    let to = length_that_fits(&rows, in_descriptions, missing);
+
+    let (mut pins, mut savings) = (Vec::new(), Vec::new());
+    for (row, fate, full, now) in &rows {
+        let advice = |step, saves, costs| {
+            let name = row.entry.name.clone();
+            Advice {
+                name,
+                step,
+                saves,
+                costs,
             }
-        });
-    let missing = in_full - room.min().unwrap_or(Tokens::MAX);
-    // Shortening what is long comes before losing what is short.
+        };
+        let is_often_used = fair::weight(row.entry.uses) >= OFTEN_USED;
+        if is_often_used && !row.is_first() && fate.reason == Some(Reason::Budget) {
+            pins.push(advice(Step::Pin, Tokens::ZERO, *full - *now));
+            continue;
+        }
+        if row.entry.pinned {
+            continue;
+        }
+        // Where so little room is left for each that shortening all would tell nothing, some have to go.
+        let to = if to >= SHORTEST { to } else { LONG };
+        let length = usize::try_from(to).unwrap_or(usize::MAX);
+        let short = row
+            .fit(length, Style::Words)
+            .map_or(*full, |shown| cost(row, shown));
+        if *full > short {
+            savings.push(advice(Step::Shorten { to }, *full - short, Tokens::ZERO));
+        } else if !is_often_used {
+            let name = cost(row, Shown::Name);
+            savings.push(advice(Step::NameOnly, *full - name, Tokens::ZERO));
+        }
+    }
+    savings.retain(|advice| advice.saves >= WORTH);
     savings.sort_by_key(|advice| {
         (
             advice.step == Step::NameOnly,
@@ -161,15 +159,52 @@ pub fn advise(entries: &[Entry], report: &Report, counter: &CountTokens<'_>) -> 
     });
     pins.sort_by_key(|advice| advice.costs);
     let mut saved = Tokens::ZERO;
-    let needed = savings.into_iter().take_while(|advice| {
-        let go_on = saved < missing;
+    savings.retain(|advice| {
+        let is_needed = saved < missing;
         saved += advice.saves;
-        go_on
+        is_needed
     });
-    let steps = pins.into_iter().chain(needed.collect::<Vec<_>>()).collect();
+    pins.append(&mut savings);
     Advised {
         in_full,
         missing,
-        steps,
+        steps: pins,
+    }
+}
+
+/// The room in tokens: as it is, or in proportion to what the text takes of its characters now.
+fn room_in_tokens(report: &Report, shown_now: Tokens) -> Tokens {
+    let rooms = report
+        .limits
+        .iter()
+        .map(|limit| match (limit.unit, limit.used) {
+            (Unit::Tokens, _) => Tokens(limit.budget),
+            (Unit::Characters, 0) => Tokens(limit.budget / 4),
+            (Unit::Characters, used) => {
+                let tokens = u128::from(shown_now.0) * u128::from(limit.budget) / u128::from(used);
+                Tokens(u64::try_from(tokens).unwrap_or(u64::MAX))
+            }
+        });
+    rooms.min().unwrap_or(Tokens::MAX)
+}
+
+/// Characters to which descriptions would have to be shortened for all to fit; a round number.
+fn length_that_fits(rows: &[Measured<'_>], in_descriptions: Tokens, missing: Tokens) -> u64 {
+    let shares: Vec<Share> = rows
+        .iter()
+        .map(|(_, fate, ..)| Share {
+            need: fate.characters,
+            least: 0,
+            weight: 1,
+        })
+        .collect();
+    let total: u64 = shares.iter().map(|share| share.need).sum();
+    let gone = u128::from(total) * u128::from(missing.0) / u128::from(in_descriptions.0.max(1));
+    let room = total.saturating_sub(u64::try_from(gone).unwrap_or(u64::MAX));
+    let length = fill::level(room, &shares) / Share::FINE;
+    if length > 2 * SHORTEST {
+        length / 10 * 10
+    } else {
+        length
     }
 }

@@ -1,5 +1,6 @@
 //! Which of several entries with one name an agent gets.
 
+use std::borrow::Borrow;
 use std::collections::HashMap;
 
 use super::entry::{Entry, Kind, Source};
@@ -7,9 +8,9 @@ use super::entry::{Entry, Kind, Source};
 /// An entry that another one hides.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Shadowed {
+pub struct Shadowed<T = Entry> {
     /// The hidden entry.
-    pub entry: Entry,
+    pub entry: T,
     /// Where the entry that wins comes from.
     pub by: Source,
 }
@@ -17,7 +18,8 @@ pub struct Shadowed {
 /// Keeps one entry of each name and tells which ones it hides.
 ///
 /// Managed wins over user, user over project, project over bundled, as in Claude Code; within one source a skill wins
-/// over a command, and otherwise the earlier over the later. The order of the list is kept.
+/// over a command, and otherwise the earlier over the later. The order of the list is kept. Items are entries, or
+/// anything that carries one, such as an entry with its path.
 ///
 /// ```
 /// use plimsoll::listing::{Entry, Source, resolve};
@@ -26,20 +28,25 @@ pub struct Shadowed {
 /// assert_eq!(kept, [of(Source::User)]);
 /// assert_eq!((shadowed[0].entry.source, shadowed[0].by), (Source::Project, Source::User));
 /// ```
-pub fn resolve(entries: Vec<Entry>) -> (Vec<Entry>, Vec<Shadowed>) {
-    let rank = |entry: &Entry, at: usize| (entry.source, entry.kind == Kind::Command, at);
-    let mut winners: HashMap<String, (Source, bool, usize)> = HashMap::with_capacity(entries.len());
-    for (at, entry) in entries.iter().enumerate() {
-        let rank = rank(entry, at);
-        match winners.get_mut(&entry.name) {
-            Some(best) => *best = rank.min(*best),
-            None => drop(winners.insert(entry.name.clone(), rank)),
-        }
+pub fn resolve<T: Borrow<Entry>>(items: Vec<T>) -> (Vec<T>, Vec<Shadowed<T>>) {
+    let mut winners: HashMap<&str, (Source, bool, usize)> = HashMap::with_capacity(items.len());
+    for (at, item) in items.iter().enumerate() {
+        let entry: &Entry = item.borrow();
+        let rank = (entry.source, entry.kind == Kind::Command, at);
+        winners
+            .entry(&entry.name)
+            .and_modify(|best| *best = rank.min(*best))
+            .or_insert(rank);
     }
+    let winner_of: Vec<Option<(Source, usize)>> = items
+        .iter()
+        .map(|item| winners.get(item.borrow().name.as_str()))
+        .map(|best| best.map(|&(source, _, at)| (source, at)))
+        .collect();
     let (mut kept, mut shadowed) = (Vec::with_capacity(winners.len()), Vec::new());
-    for (at, entry) in entries.into_iter().enumerate() {
-        match winners.get(&entry.name) {
-            Some(&(by, _, winner)) if winner != at => shadowed.push(Shadowed { entry, by }),
+    for ((at, entry), winner) in items.into_iter().enumerate().zip(winner_of) {
+        match winner {
+            Some((by, winner)) if winner != at => shadowed.push(Shadowed { entry, by }),
             _ => kept.push(entry),
         }
     }

@@ -2,10 +2,11 @@
 
 use std::borrow::Cow;
 
-use serde::Serialize;
-
 use super::limits::{DEFAULT_LIMIT, Limit, Limits, ModelLimit, Source};
-use super::normalise::{Name, Rule, Step, normalise};
+use super::name::{Name, Rule, Step};
+use super::normalise::normalise;
+use super::resolution::{Entry, Lookup, Matches, Outcome, Resolution};
+use super::text::{Origins, Row, find_line};
 use super::user::UserCatalogue;
 use crate::Tokens;
 
@@ -29,74 +30,6 @@ pub enum CatalogueError {
         /// What is wrong with it.
         reason: &'static str,
     },
-}
-
-/// A number that some origin stated for a limit, in force or not.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Claim {
-    /// Which limit: `context_window`, `max_input` or `max_output`.
-    pub field: &'static str,
-    /// The number.
-    pub tokens: Tokens,
-    /// Who states it.
-    pub source: Source,
-}
-
-/// What the catalogue knows of one model.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Entry {
-    /// The key, or the name in the user's file.
-    pub name: String,
-    /// The limits in force.
-    pub limits: Limits,
-    /// Numbers of other origins that disagree with those in force.
-    pub others: Vec<Claim>,
-}
-
-/// The answer to a plain look-up.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Lookup {
-    /// The model is known; some of its limits may still be unknown.
-    Known(Limits),
-    /// It is not known, or the name fits several models: no guess is made.
-    Unknown,
-}
-
-/// How the resolution of a name ended.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Outcome {
-    /// The name is one model.
-    Found(Entry),
-    /// The name fits models of different limits.
-    Ambiguous {
-        /// The numbers that its meanings have.
-        claims: Vec<Claim>,
-    },
-    /// No model of this name is known.
-    Unknown,
-}
-
-/// A resolved name, and how it came to that.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Resolution {
-    /// The name as it was asked.
-    pub query: String,
-    /// What it is.
-    pub outcome: Outcome,
-    /// What was done to the name, in order; the last step found the row.
-    pub steps: Vec<Step>,
-}
-
-/// What a query for `models QUERY` matches.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Matches {
-    /// It resolves to one model.
-    One(Resolution),
-    /// It resolves to none, but is a part of the names of several.
-    Several(Vec<Entry>),
-    /// It is nothing; the resolution tells what was tried.
-    None(Resolution),
 }
 
 /// The published limits of known models, under the user's own.
@@ -275,8 +208,15 @@ impl Catalogue {
         let own = self
             .user
             .entries()
-            .filter(|entry| self::sought(&entry.name).contains(&sought))
-            .cloned();
+            .filter(|entry| self::sought(&entry.name).contains(&sought));
+        // Under the user's own name, with what else is known of it.
+        let own = own.filter_map(|entry| match self.resolve(&entry.name).outcome {
+            Outcome::Found(known) => Some(Entry {
+                name: entry.name.clone(),
+                ..known
+            }),
+            Outcome::Ambiguous { .. } | Outcome::Unknown => None,
+        });
         let known = self
             .text
             .lines()
@@ -288,11 +228,10 @@ impl Catalogue {
             })
             .filter_map(|line| Row::parse(line, &origins))
             .filter(|row| !row.ambiguous && (hosts_too || !row.key.contains('/')))
+            .filter(|row| !self.user.names(row.key))
             .map(|row| row.entry());
         let mut found: Vec<Entry> = own.chain(known).collect();
         found.sort_by(|a, b| a.name.cmp(&b.name));
-        // The user's entry comes first among equals, as it came first in.
-        found.dedup_by(|later, first| later.name == first.name);
         found
     }
 
@@ -306,6 +245,11 @@ impl Catalogue {
         if several.len() == 1
             && let Some(entry) = several.pop()
         {
+            let mut resolution = resolution;
+            resolution.steps.push(Step {
+                rule: Rule::OnlyMatch,
+                name: entry.name.clone(),
+            });
             return Matches::One(Resolution {
                 outcome: Outcome::Found(entry),
                 ..resolution
@@ -381,144 +325,6 @@ fn sought(query: &str) -> String {
         sought = sought.replace('.', "-");
     }
     sought
-}
-
-/// Finds the line that begins with `key` and a tab, in lines sorted by key behind comment lines.
-fn find_line<'a>(text: &'a [u8], key: &[u8]) -> Option<&'a str> {
-    if key.is_empty() || key.contains(&b'\t') || key.contains(&b'\n') || key.starts_with(b"#") {
-        return None;
-    }
-    let (mut low, mut high) = (0, text.len());
-    while low < high {
-        let middle = low.midpoint(high);
-        let start = memchr::memrchr(b'\n', text.get(low..middle)?)
-            .map_or(low, |at| low.saturating_add(at).saturating_add(1));
-        let end = memchr::memchr(b'\n', text.get(start..)?)
-            .map_or(text.len(), |at| start.saturating_add(at));
-        let line = text.get(start..end)?;
-        let here = line.split(|byte| *byte == b'\t').next().unwrap_or_default();
-        match if line.starts_with(b"#") {
-            std::cmp::Ordering::Less
-        } else {
-            here.cmp(key)
-        } {
-            std::cmp::Ordering::Equal => return std::str::from_utf8(line).ok(),
-            std::cmp::Ordering::Less => low = end.saturating_add(1),
-            std::cmp::Ordering::Greater => high = start,
-        }
-    }
-    None
-}
-
-/// The `# origin LETTER NAME, DATE` lines: what the letters behind the numbers mean.
-struct Origins<'a>(Vec<(char, &'a str, &'a str)>);
-
-impl<'a> Origins<'a> {
-    fn of(text: &'a str) -> Self {
-        let origin = |line: &'a str| {
-            let (letter, rest) = line.strip_prefix("# origin ")?.split_once(' ')?;
-            let (name, date) = rest.rsplit_once(", ")?;
-            Some((letter.chars().next()?, name, date))
-        };
-        Self(
-            text.lines()
-                .take_while(|line| line.starts_with('#'))
-                .filter_map(origin)
-                .collect(),
-        )
-    }
-
-    fn source(&self, letter: char) -> Option<Source> {
-        let (_, origin, date) = self.0.iter().find(|(known, ..)| *known == letter)?;
-        Some(Source::Catalogue {
-            origin: Cow::Owned((*origin).to_owned()),
-            date: Cow::Owned((*date).to_owned()),
-        })
-    }
-}
-
-/// One line, taken apart.
-struct Row<'a> {
-    key: &'a str,
-    cells: [Vec<(Tokens, Source)>; 3],
-    suspect: bool,
-    ambiguous: bool,
-}
-
-const FIELDS: [&str; 3] = ["context_window", "max_input", "max_output"];
-
-impl<'a> Row<'a> {
-    fn parse(line: &'a str, origins: &Origins<'_>) -> Option<Self> {
-        let mut columns = line.split('\t');
-        let key = columns.next().filter(|key| !key.is_empty())?;
-        let mut cells = [Vec::new(), Vec::new(), Vec::new()];
-        for cell in &mut cells {
-            for claim in columns
-                .next()
-                .unwrap_or_default()
-                .split('+')
-                .filter(|claim| !claim.is_empty())
-            {
-                let letter = claim.chars().next_back()?;
-                let number = claim.strip_suffix(letter)?.parse().ok()?;
-                cell.push((Tokens(number), origins.source(letter)?));
-            }
-        }
-        let flags = columns.next().unwrap_or_default();
-        let known = flags
-            .split(' ')
-            .all(|flag| ["", "suspect", "ambiguous"].contains(&flag));
-        (known && columns.next().is_none()).then(|| Self {
-            key,
-            cells,
-            suspect: flags.contains("suspect"),
-            ambiguous: flags.contains("ambiguous"),
-        })
-    }
-
-    fn claims(&self, skip: usize) -> Vec<Claim> {
-        let cells = FIELDS.into_iter().zip(&self.cells);
-        cells
-            .flat_map(|(field, cell)| {
-                cell.iter().skip(skip).map(move |(tokens, source)| Claim {
-                    field,
-                    tokens: *tokens,
-                    source: source.clone(),
-                })
-            })
-            .collect()
-    }
-
-    fn entry(&self) -> Entry {
-        let [window, input, output] = &self.cells;
-        let limit = |cell: &Vec<(Tokens, Source)>| {
-            cell.first()
-                .map(|(tokens, source)| Limit::new(*tokens, source.clone()))
-        };
-        let limits = Limits {
-            context_window: limit(window),
-            max_input: limit(input),
-            max_output: limit(output).map(|limit| Limit {
-                suspect: self.suspect,
-                ..limit
-            }),
-        };
-        Entry {
-            name: self.key.to_owned(),
-            limits,
-            others: self.claims(1),
-        }
-    }
-
-    fn outcome(&self) -> Outcome {
-        if self.ambiguous {
-            Outcome::Ambiguous {
-                claims: self.claims(0),
-            }
-        } else {
-            Outcome::Found(self.entry())
-        }
-    }
 }
 
 #[cfg(test)]

@@ -1,9 +1,8 @@
 //! Model names: from what programs write to the key under which the catalogue knows the model.
 
-use std::fmt;
-
-use serde::Serialize;
-
+use super::name::{Name, Rule, Step};
+use super::snapshot::snapshot;
+use super::text::find_line;
 use crate::Tokens;
 
 /// Names longer than this many bytes are nobody's model: they are taken as they are.
@@ -43,102 +42,6 @@ const VENDORS: [&str; 18] = [
 const TAGS: [&str; 10] = [
     "free", "beta", "nitro", "floor", "online", "thinking", "exacto", "latest", "cloud", "default",
 ];
-
-/// What a step of normalisation did.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
-pub enum Rule {
-    /// The name as it was written is a key.
-    Exact,
-    /// White space around it, or upper case.
-    Case,
-    /// A context suffix such as `[1m]`, which changes the window.
-    ContextSuffix,
-    /// A fine-tune: `ft:gpt-4o:org::id` has the limits of its base.
-    FineTune,
-    /// A provider, host, publisher or region before the name, separated by `/`.
-    ProviderPrefix,
-    /// Bedrock's region and vendor before the name, separated by `.`.
-    BedrockPrefix,
-    /// Bedrock's revision after the name: `-v1:0`.
-    BedrockRevision,
-    /// A tag after a colon: `:free`.
-    Tag,
-    /// Vertex's version after `@`.
-    VertexVersion,
-    /// A version separator: `4.5` and `4-5` are one.
-    Separator,
-    /// A spelling of one family's name: `llama3`, `llama-v3`, `meta-llama-3`.
-    Spelling,
-    /// A date, a numbered snapshot or `-latest` was set aside; it is a version of the snapshot, not of the model.
-    Snapshot,
-    /// The user's own catalogue names it.
-    UserFile,
-    /// The catalogue knows this provider's own limits for it.
-    ProviderRow,
-    /// The catalogue knows the snapshot itself.
-    SnapshotRow,
-    /// The catalogue knows the model.
-    ModelRow,
-}
-
-impl fmt::Display for Rule {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Exact => "exact name",
-            Self::Case => "lower case",
-            Self::ContextSuffix => "context suffix",
-            Self::FineTune => "base of the fine-tune",
-            Self::ProviderPrefix => "without provider prefix",
-            Self::BedrockPrefix => "without Bedrock prefix",
-            Self::BedrockRevision => "without Bedrock revision",
-            Self::Tag => "without tag",
-            Self::VertexVersion => "Vertex version",
-            Self::Separator => "version separator",
-            Self::Spelling => "family spelling",
-            Self::Snapshot => "without date or snapshot",
-            Self::UserFile => "user's catalogue",
-            Self::ProviderRow => "provider's own limits",
-            Self::SnapshotRow => "snapshot",
-            Self::ModelRow => "model",
-        })
-    }
-}
-
-/// One step of how a name was resolved.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Step {
-    /// What was done.
-    pub rule: Rule,
-    /// The name after it.
-    pub name: String,
-}
-
-/// A model's name, taken apart.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Name {
-    /// The model, without provider, snapshot and suffixes: `claude-sonnet-4-5`.
-    pub base: String,
-    /// The snapshot: a date (`20250929`, `2512`, `0613`), a number (`002`) or `latest`.
-    pub snapshot: Option<String>,
-    /// The provider or host that the name states, lower case, with `-` for `_`.
-    pub provider: Option<String>,
-    /// The window that the name asks for by a suffix such as `[1m]`.
-    pub context: Option<Tokens>,
-    /// How the name came to this.
-    pub steps: Vec<Step>,
-}
-
-impl Name {
-    /// The canonical key: the base and, if there is one, the snapshot. Normalising it changes nothing.
-    pub fn key(&self) -> String {
-        match &self.snapshot {
-            Some(snapshot) => format!("{}-{snapshot}", self.base),
-            None => self.base.clone(),
-        }
-    }
-}
 
 /// Takes a model's name apart: provider prefixes, Bedrock and Vertex forms, case, separators, dates, fine-tunes,
 /// context suffixes and tags (rule: specification of limits, *Names*). Total on any text; what is not understood stays
@@ -294,7 +197,7 @@ fn provider_prefix(base: &str) -> Option<(Option<String>, String)> {
 }
 
 fn is_prefix(head: &str) -> bool {
-    PREFIXES.lines().any(|prefix| prefix == head)
+    find_line(PREFIXES.as_bytes(), head.as_bytes()).is_some()
 }
 
 /// A cloud's region or deployment type as a path segment: `us-east-1`, `eu`, `global-standard`.
@@ -358,19 +261,15 @@ fn bedrock_revision(base: &str, provider: Option<&str>) -> Option<(String, Optio
     if !digits(number) || parts.next().is_some() || context == Some(None) {
         return None;
     }
-    match minor {
-        // `claude-v2:1` is version 2.1, from before there were revisions.
-        Some(minor) => digits(minor).then_some(())?,
-        None if provider == Some("bedrock")
-            && stem.starts_with("claude")
-            && revision.starts_with('v') =>
-        {
-            ()
+    let is_revision = match minor {
+        Some(minor) => digits(minor),
+        None => {
+            provider == Some("bedrock") && stem.starts_with("claude") && revision.starts_with('v')
         }
-        None => return None,
-    }
-    let old_claude = ["claude", "claude-instant"].contains(&stem);
-    (!old_claude).then(|| (stem.to_owned(), context.flatten()))
+    };
+    // `claude-v2:1` is version 2.1, from before there were revisions.
+    let is_version = ["claude", "claude-instant"].contains(&stem);
+    (is_revision && !is_version).then(|| (stem.to_owned(), context.flatten()))
 }
 
 /// `name:free` → `name`; `gpt-oss:20b` → `gpt-oss-20b`.
@@ -435,85 +334,6 @@ fn spelling(base: &str) -> Option<String> {
     version
         .starts_with(|first: char| first.is_ascii_digit())
         .then(|| format!("llama-{version}"))
-}
-
-/// Splits off a date, a three-digit snapshot number, or `-latest`.
-fn snapshot(base: &str) -> Option<(String, String)> {
-    if let Some(rest) = base.strip_suffix("-latest") {
-        let is_name = rest.starts_with(|first: char| first.is_ascii_alphabetic());
-        return is_name.then(|| (rest.to_owned(), "latest".to_owned()));
-    }
-    let mut parts = base.rsplitn(4, '-');
-    let (last, second, third) = (parts.next()?, parts.next(), parts.next());
-    let cut = |pieces: &[&str], snapshot: String| {
-        let length = pieces.iter().map(|piece| piece.len() + 1).sum::<usize>();
-        let rest = base.get(..base.len().checked_sub(length)?)?;
-        // What is left must still be a name.
-        rest.starts_with(|first: char| first.is_ascii_alphabetic())
-            .then(|| (rest.to_owned(), snapshot))
-    };
-    if let (Some(month), Some(year)) = (second, third)
-        && is_date(year, month, last)
-    {
-        return cut(&[last, month, year], format!("{year}{month}{last}"));
-    }
-    if let Some(first) = second {
-        let month_of_year = is_month(first) && is_year(last);
-        let day_of_month = is_month(first) && is_day(last);
-        if month_of_year || day_of_month {
-            return cut(&[last, first], format!("{first}-{last}"));
-        }
-    }
-    let split = |at: usize| Some((last.get(..at)?, last.get(at..)?));
-    let dated = match last.len() {
-        8 => split(4).is_some_and(|(year, rest)| {
-            rest.split_at_checked(2)
-                .is_some_and(|(m, d)| is_date(year, m, d))
-        }),
-        6 => split(2).is_some_and(|(year, rest)| {
-            is_short_year(year)
-                && rest
-                    .split_at_checked(2)
-                    .is_some_and(|(month, day)| is_month(month) && is_day(day))
-        }),
-        4 => split(2).is_some_and(|(first, second)| {
-            (is_short_year(first) && is_month(second)) || (is_month(first) && is_day(second))
-        }),
-        3 => last.starts_with("00") && in_range(last, 1, 9),
-        _ => false,
-    };
-    if dated {
-        cut(&[last], last.to_owned())
-    } else {
-        None
-    }
-}
-
-fn in_range(digits: &str, low: u32, high: u32) -> bool {
-    digits.bytes().all(|byte| byte.is_ascii_digit())
-        && digits
-            .parse::<u32>()
-            .is_ok_and(|value| (low..=high).contains(&value))
-}
-
-fn is_year(text: &str) -> bool {
-    text.len() == 4 && in_range(text, 2019, 2039)
-}
-
-fn is_short_year(text: &str) -> bool {
-    text.len() == 2 && in_range(text, 22, 39)
-}
-
-fn is_month(text: &str) -> bool {
-    text.len() == 2 && in_range(text, 1, 12)
-}
-
-fn is_day(text: &str) -> bool {
-    text.len() == 2 && in_range(text, 1, 31)
-}
-
-fn is_date(year: &str, month: &str, day: &str) -> bool {
-    is_year(year) && is_month(month) && is_day(day)
 }
 
 #[cfg(test)]

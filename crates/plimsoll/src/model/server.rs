@@ -38,7 +38,7 @@ impl Served {
 
 /// Reads a model object, or the object of `model` in a model list: `GET /v1/models`, `GET /v1/models/MODEL`.
 ///
-/// Known fields: `max_model_len` (vLLM, SGLang), `context_length` with `top_provider` (OpenRouter), `context_window`
+/// Known fields: `max_model_len` (`vLLM`, `SGLang`), `context_length` with `top_provider` (`OpenRouter`), `context_window`
 /// and `max_completion_tokens` (Groq), `max_context_length` and `loaded_context_length` (LM Studio, Mistral),
 /// `max_input_tokens` and `max_tokens` (Anthropic), `inputTokenLimit` and `outputTokenLimit` (Gemini), `meta.n_ctx` and
 /// `meta.n_ctx_train` (llama.cpp). OpenAI's own objects state no limit.
@@ -108,13 +108,13 @@ pub fn ollama_show(json: &[u8]) -> Option<Served> {
         .and_then(Value::as_str)
         .unwrap_or_default();
     // One parameter a line, name and value apart by white space; the last one is in force.
-    let set = parameters.lines().filter_map(|line| {
+    let mut set = parameters.lines().filter_map(|line| {
         let mut words = line.split_whitespace();
         (words.next() == Some("num_ctx"))
             .then(|| words.next()?.parse().ok())
             .flatten()
     });
-    Served::stated(set.last(), None, None, trained)
+    Served::stated(set.next_back(), None, None, trained)
 }
 
 /// Reads Ollama's `GET /api/ps`: the context with which `model` is loaded now.

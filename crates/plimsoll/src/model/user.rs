@@ -2,9 +2,10 @@
 
 use serde::Deserialize;
 
-use super::catalogue::Entry;
 use super::limits::{Limits, Source};
-use super::normalise::{Name, normalise};
+use super::name::Name;
+use super::normalise::normalise;
+use super::resolution::Entry;
 
 /// The user's own limits, which go before everything else that is known.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -77,6 +78,18 @@ impl UserCatalogue {
     /// The models it names, in its own order.
     pub fn entries(&self) -> impl Iterator<Item = &Entry> {
         self.models.iter().map(|(_, entry)| entry)
+    }
+
+    /// Whether one of its lines is for the catalogue's row of this key.
+    pub(super) fn names(&self, key: &str) -> bool {
+        self.models.iter().any(|(name, _)| match &name.provider {
+            Some(provider) => {
+                key.strip_prefix(provider.as_str())
+                    .and_then(|rest| rest.strip_prefix('/'))
+                    == Some(&name.key())
+            }
+            None => key == name.key(),
+        })
     }
 
     /// The entry of a name: as written, or of the same key and provider; two such are no answer.
@@ -168,6 +181,29 @@ mod tests {
         );
         assert_eq!(
             limits.max_input.map(|limit| limit.tokens),
+            Some(Tokens(272_000))
+        );
+    }
+
+    #[test]
+    fn a_search_shows_a_users_line_once_with_what_else_is_known() {
+        let (user, _) = UserCatalogue::parse("{\"model\": \"GPT-5-Mini\", \"max_output\": 9000}");
+        let found = Catalogue::embedded().with_user(user).search("gpt-5-mini");
+        let named: Vec<_> = found
+            .iter()
+            .filter(|entry| entry.name.to_lowercase() == "gpt-5-mini")
+            .collect();
+        assert_eq!(named.len(), 1);
+        assert_eq!(
+            named[0]
+                .limits
+                .max_output
+                .as_ref()
+                .map(|limit| limit.tokens),
+            Some(Tokens(9_000))
+        );
+        assert_eq!(
+            named[0].limits.max_input.as_ref().map(|limit| limit.tokens),
             Some(Tokens(272_000))
         );
     }

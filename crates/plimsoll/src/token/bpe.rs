@@ -11,6 +11,8 @@ use std::collections::BinaryHeap;
 use super::layout::NONE;
 use super::vocabulary::Vocabulary;
 
+/// Pieces of up to this many bytes are merged on the stack.
+const SHORT: usize = 16;
 /// Pieces of up to this many bytes are merged directly.
 const DIRECT: usize = 96;
 /// New bytes of a long piece that are encoded at a time.
@@ -31,6 +33,9 @@ pub(super) struct Encoder {
 impl Encoder {
     /// Counts the tokens of a piece.
     pub(super) fn count(&mut self, vocabulary: &Vocabulary, piece: &[u8]) -> usize {
+        if piece.len() <= SHORT {
+            return count_short(vocabulary, piece);
+        }
         if piece.len() <= DIRECT {
             return self.merging.encode(vocabulary, piece);
         }
@@ -78,6 +83,66 @@ impl Encoder {
     }
 }
 
+/// Counts the tokens of a piece of up to [`SHORT`] bytes: the parts stay side by side, and move up when two merge.
+fn count_short(vocabulary: &Vocabulary, piece: &[u8]) -> usize {
+    let mut tokens = [NONE; SHORT];
+    // What each part merges into with the next.
+    let mut merges = [NONE; SHORT];
+    for (token, byte) in tokens.iter_mut().zip(piece) {
+        *token = vocabulary.of_byte(*byte);
+    }
+    for (merge, (left, right)) in merges
+        .iter_mut()
+        .zip(piece.iter().zip(piece.iter().skip(1)))
+    {
+        *merge = vocabulary.merge_bytes(*left, *right);
+    }
+    let mut count = piece.len();
+    loop {
+        let (mut lowest, mut at) = (NONE, 0);
+        for (offset, merge) in merges.iter().take(count).enumerate() {
+            if *merge < lowest {
+                (lowest, at) = (*merge, offset);
+            }
+        }
+        if lowest == NONE {
+            return count;
+        }
+        count -= 1;
+        move_up(&mut tokens, at + 1, count);
+        move_up(&mut merges, at, count);
+        let part = |offset: usize| tokens.get(offset).copied().unwrap_or(NONE);
+        if let Some(merge) = merges.get_mut(at) {
+            *merge = if at + 1 < count {
+                vocabulary.merge(lowest, part(at + 1))
+            } else {
+                NONE
+            };
+        }
+        if let Some(before) = at.checked_sub(1)
+            && let Some(merge) = merges.get_mut(before)
+        {
+            *merge = vocabulary.merge(part(before), lowest);
+        }
+        if let Some(token) = tokens.get_mut(at) {
+            *token = lowest;
+        }
+    }
+}
+
+/// Moves the values after one place up by one, over it, so that `count` are left.
+fn move_up(values: &mut [u32; SHORT], at: usize, count: usize) {
+    for offset in at..count {
+        let next = values.get(offset + 1).copied().unwrap_or(NONE);
+        if let Some(value) = values.get_mut(offset) {
+            *value = next;
+        }
+    }
+    if let Some(value) = values.get_mut(count) {
+        *value = NONE;
+    }
+}
+
 /// The last few texts encoded. Long pieces repeat themselves more often than not: rules, padding, blank lines.
 #[derive(Debug, Default)]
 struct Recent {
@@ -113,6 +178,9 @@ struct Merging {
     parts: Vec<Part>,
     /// What each part merges into with the next. Apart from the rest because it is scanned all the time.
     merges: Vec<Merge>,
+    /// Bytes encoded so far: the work done, which tests hold to be linear.
+    #[cfg(test)]
+    encoded: usize,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -275,6 +343,70 @@ mod tests {
     use super::super::vocabulary::O200K;
     use super::*;
 
+    /// One class of characters without end, in the shapes that have stalled or crashed tokenizers.
+    fn endless() -> Vec<String> {
+        let mut seed = 0x5EED_u64;
+        let mut random = |alphabet: &str| -> String {
+            let alphabet: Vec<char> = alphabet.chars().collect();
+            let mut text = String::new();
+            while text.len() < 60_000 {
+                seed = seed
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(1_442_695_040_888_963_407);
+                text.extend(alphabet.get((seed >> 33) as usize % alphabet.len()));
+            }
+            text
+        };
+        let alphabets = [
+            " ",
+            " \t",
+            "a",
+            "A",
+            "=",
+            "-=",
+            "\n",
+            "\r\n",
+            "'",
+            "ab",
+            "etaoin",
+            "abcdefghijklmnopqrstuvwxyz",
+            "\u{301}",
+            "\u{300}\u{301}\u{302}",
+            "\u{4E00}",
+            "\u{4E2D}\u{6587}\u{7684}\u{662F}\u{4E0D}",
+            "\u{1F600}",
+            "\u{1F600}\u{200D}\u{FE0F}",
+            "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz",
+            "!\"#$%&'()*+,-./:;<=>?@[]^_`{|}~",
+        ];
+        alphabets.into_iter().map(&mut random).collect()
+    }
+
+    #[test]
+    fn tokenizer_goes_quadratic_on_long_runs_of_one_class() {
+        for text in endless() {
+            let mut encoder = Encoder::default();
+            let count = encoder.count(&O200K, text.as_bytes());
+            assert_eq!(
+                count,
+                bpe_openai::o200k_base().bpe.count(text.as_bytes()),
+                "{:?}",
+                text.get(..20)
+            );
+            let work = encoder.merging.encoded;
+            assert!(
+                work <= 8 * text.len(),
+                "{work} bytes encoded for {} of {:?}",
+                text.len(),
+                text.get(..20)
+            );
+            assert!(
+                encoder.merging.parts.capacity() < 4_096,
+                "sections stay short"
+            );
+        }
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(40))]
 
@@ -288,6 +420,9 @@ mod tests {
             prop_assert_eq!(drained, expected.len());
             prop_assert_eq!(merging.lengths().map(usize::from).collect::<Vec<_>>(), expected);
             prop_assert_eq!(Encoder::default().count(&O200K, text.as_bytes()), drained);
+            for piece in text.as_bytes().chunks(1 + text.len() % SHORT) {
+                prop_assert_eq!(count_short(&O200K, piece), merging.encode(&O200K, piece));
+            }
         }
     }
 }

@@ -5,8 +5,10 @@
 pub(super) struct Class(u8);
 
 impl Class {
+    #[cfg(any(test, feature = "o200k"))]
     /// `\p{Lu} \p{Lt} \p{Lm} \p{Lo} \p{M}`: what the first half of a word is made of.
     pub(super) const UPPER: Self = Self(1);
+    #[cfg(any(test, feature = "o200k"))]
     /// `\p{Ll} \p{Lm} \p{Lo} \p{M}`: what the second half of a word is made of.
     pub(super) const LOWER: Self = Self(1 << 1);
     /// `\p{L}`.
@@ -18,6 +20,7 @@ impl Class {
     /// `\r` and `\n`, which are also [`Self::SPACE`].
     pub(super) const NEWLINE: Self = Self(1 << 5);
 
+    #[cfg(any(test, feature = "o200k"))]
     /// Letters and marks.
     pub(super) const WORD: Self = Self::UPPER.or(Self::LOWER);
     /// Everything but `[^\s\p{L}\p{N}]`.

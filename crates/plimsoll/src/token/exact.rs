@@ -10,6 +10,8 @@ use super::vocabulary::Vocabulary;
 
 /// The longest piece that is remembered, in bytes.
 const REMEMBERED: usize = 15;
+/// The shortest piece that is looked up before it is merged, in bytes.
+const LOOKED_UP: usize = 5;
 /// Pieces remembered, a power of two: 256 KiB, which stays in a core's own cache.
 const MEMO_BITS: u32 = 14;
 
@@ -105,7 +107,8 @@ impl State {
 }
 
 fn count_piece(vocabulary: &Vocabulary, encoder: &mut Encoder, piece: &[u8]) -> usize {
-    if piece.len() <= LONGEST_TOKEN && vocabulary.contains(piece) {
+    // Merging arrives at every token: looking a piece up is only a shorter way there, unless it is very short.
+    if (LOOKED_UP..=LONGEST_TOKEN).contains(&piece.len()) && vocabulary.contains(piece) {
         return 1;
     }
     encoder.count(vocabulary, piece)
@@ -147,7 +150,6 @@ impl Key {
     #[inline]
     fn count_in(self, place: u128) -> Option<usize> {
         let difference = place ^ self.0;
-        #[expect(clippy::cast_possible_truncation, reason = "four bits")]
         (difference << 4 == 0).then_some((difference >> 124) as usize)
     }
 

@@ -33,9 +33,23 @@ pub(crate) const fn pair_key(left: u32, right: u32) -> u64 {
     ((left as u64) << (2 * TOKEN_BITS)) | ((right as u64) << TOKEN_BITS)
 }
 
+/// Hashes a pair.
+pub(crate) const fn pair_hash(key: u64) -> u64 {
+    mix(key)
+}
+
 /// Gives the slot where the search for a pair starts, in a table of `slots`.
-pub(crate) const fn pair_home(key: u64, slots: u64) -> u64 {
-    ((mix(key) >> 32) * slots.saturating_sub(SPARE)) >> 32
+pub(crate) const fn pair_home(hash: u64, slots: u64) -> u64 {
+    ((hash >> 32) * slots.saturating_sub(SPARE)) >> 32
+}
+
+/// Words of the filter that says which pairs may merge: 128 KiB, which stay in a core's own cache where the table of
+/// pairs does not. Most pairs asked for do not merge, and four in five of these are told by it.
+pub(crate) const FILTER_WORDS: usize = 1 << 14;
+
+/// Gives the word and the bit of a pair in the filter.
+pub(crate) const fn filter_bit(hash: u64) -> (usize, u64) {
+    ((hash >> 6) as usize % FILTER_WORDS, 1 << (hash & 63))
 }
 
 /// Hashes the bytes of a token, or of a piece of text that may be one.

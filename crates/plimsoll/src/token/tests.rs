@@ -20,128 +20,25 @@ fn assert_exact(text: &str) {
 }
 
 /// Characters and fragments at which the patterns fork.
+#[rustfmt::skip]
+const FORKS: &[&str] = &[
+    " ", "  ", "   ", "\t", "\n", "\r", "\r\n", "\n\n", "\u{B}", "\u{C}", "\u{1C}", "\u{85}",
+    "\u{A0}", "\u{3000}", "\u{2028}", "\u{200B}", "\u{FEFF}", "'", "'s", "'S", "'t", "'T", "'re",
+    "'RE", "'Re", "'rE", "'ve", "'VE", "'m", "'M", "'ll", "'LL", "'lL", "'d", "'D", "'\u{17F}",
+    "'\u{212A}", "''s", "'x", "\u{2019}s", "/", "//", "!/", ";\n/", "/\n", "://", "\\", "-", "--",
+    "=", "====", "_", ".", "...", "a", "b", "z", "A", "B", "Z", "aa", "AA", "aB", "Ab", "the",
+    "The", "THE", "HTMLParser", "fooBar", "\u{E9}", "\u{C9}", "e\u{301}", "\u{301}",
+    "\u{301}\u{302}", "\u{20DD}", "\u{1C5}", "\u{1F2}", "\u{2B0}", "\u{2B0}\u{2B0}", "\u{AA}",
+    "\u{DF}", "\u{4E2D}", "\u{6587}\u{5B57}", "\u{3042}", "\u{30AB}\u{30BF}", "\u{AC00}",
+    "\u{627}\u{644}", "\u{64B}", "\u{915}\u{94D}\u{937}", "\u{E01}\u{E33}", "\u{5D0}",
+    "\u{434}\u{430}", "\u{414}\u{410}", "0", "1", "12", "123", "1234", "\u{661}\u{662}",
+    "\u{966}", "\u{BD}", "\u{2167}", "\u{2460}", "\u{1F600}", "\u{1F468}\u{200D}\u{1F469}",
+    "\u{1F1E9}\u{1F1EA}", "\u{FE0F}", "\u{10FFFF}", "\u{E000}", "\0", "\u{7F}", "<|endoftext|>",
+    "<|im_start|>", "\u{10400}\u{10428}", "\u{1D400}", "{\"", "\":", "],", "    ",
+];
+
 fn fragment() -> impl Strategy<Value = String> {
-    let picked = prop::sample::select(vec![
-        " ",
-        "  ",
-        "   ",
-        "\t",
-        "\n",
-        "\r",
-        "\r\n",
-        "\n\n",
-        "\u{B}",
-        "\u{C}",
-        "\u{1C}",
-        "\u{85}",
-        "\u{A0}",
-        "\u{3000}",
-        "\u{2028}",
-        "\u{200B}",
-        "\u{FEFF}",
-        "'",
-        "'s",
-        "'S",
-        "'t",
-        "'T",
-        "'re",
-        "'RE",
-        "'Re",
-        "'rE",
-        "'ve",
-        "'VE",
-        "'m",
-        "'M",
-        "'ll",
-        "'LL",
-        "'lL",
-        "'d",
-        "'D",
-        "'\u{17F}",
-        "'\u{212A}",
-        "''s",
-        "'x",
-        "\u{2019}s",
-        "/",
-        "//",
-        "!/",
-        ";\n/",
-        "/\n",
-        "://",
-        "\\",
-        "-",
-        "--",
-        "=",
-        "====",
-        "_",
-        ".",
-        "...",
-        "a",
-        "b",
-        "z",
-        "A",
-        "B",
-        "Z",
-        "aa",
-        "AA",
-        "aB",
-        "Ab",
-        "the",
-        "The",
-        "THE",
-        "HTMLParser",
-        "fooBar",
-        "\u{E9}",
-        "\u{C9}",
-        "e\u{301}",
-        "\u{301}",
-        "\u{301}\u{302}",
-        "\u{20DD}",
-        "\u{1C5}",
-        "\u{1F2}",
-        "\u{2B0}",
-        "\u{2B0}\u{2B0}",
-        "\u{AA}",
-        "\u{DF}",
-        "\u{4E2D}",
-        "\u{6587}\u{5B57}",
-        "\u{3042}",
-        "\u{30AB}\u{30BF}",
-        "\u{AC00}",
-        "\u{627}\u{644}",
-        "\u{64B}",
-        "\u{915}\u{94D}\u{937}",
-        "\u{E01}\u{E33}",
-        "\u{5D0}",
-        "\u{434}\u{430}",
-        "\u{414}\u{410}",
-        "0",
-        "1",
-        "12",
-        "123",
-        "1234",
-        "\u{661}\u{662}",
-        "\u{966}",
-        "\u{BD}",
-        "\u{2167}",
-        "\u{2460}",
-        "\u{1F600}",
-        "\u{1F468}\u{200D}\u{1F469}",
-        "\u{1F1E9}\u{1F1EA}",
-        "\u{FE0F}",
-        "\u{10FFFF}",
-        "\u{E000}",
-        "\0",
-        "\u{7F}",
-        "<|endoftext|>",
-        "<|im_start|>",
-        "\u{10400}\u{10428}",
-        "\u{1D400}",
-        "{\"",
-        "\":",
-        "],",
-        "    ",
-    ]);
+    let picked = prop::sample::select(FORKS);
     prop_oneof![
         8 => picked.prop_map(str::to_owned),
         1 => any::<char>().prop_map(String::from),
@@ -215,4 +112,44 @@ fn special_tokens_in_text_are_text() {
         assert!(Counter::exact(encoding).count("<|endoftext|>").0 > 1);
     }
     assert_exact("<|endoftext|><|start|>assistant<|channel|>final");
+}
+
+#[test]
+fn long_runs_of_one_class_crash_no_count() {
+    // A reference implementation runs out of stack on the first of these.
+    for unit in [
+        " ",
+        "\t ",
+        "a",
+        "A",
+        "=",
+        "\n",
+        "\r\n",
+        "'",
+        "7",
+        "\u{301}",
+        "\u{4E2D}",
+        "\u{1F600}",
+        "\u{301}AB",
+        "/",
+    ] {
+        assert_exact(&unit.repeat(150_000 / unit.len()));
+    }
+}
+
+#[test]
+fn methods_and_encodings_keep_their_names() {
+    let methods = [
+        Method::Exact,
+        Method::Reported,
+        Method::Calibrated,
+        Method::Estimated,
+    ];
+    let names = serde_json::to_string(&(methods, Encoding::ALL, Family::ALL)).unwrap();
+    insta::assert_snapshot!(names, @r#"[["exact","reported","calibrated","estimated"],["o200k_base","o200k_harmony","cl100k_base"],["claude","claude-4.7","gemini","generic"]]"#);
+    for &encoding in Encoding::ALL {
+        assert_eq!(encoding.name().parse(), Ok(encoding));
+    }
+    let error = "gpt2".parse::<Encoding>().unwrap_err();
+    insta::assert_snapshot!(error, @"no encoding is named `gpt2`; there are o200k_base, o200k_harmony, cl100k_base");
 }

@@ -1,13 +1,15 @@
 //! An encoding's vocabulary, searched in place in the tables that the build script wrote.
 
 use super::layout::{
-    NONE, OFFSET_MASK, TOKEN_LIMIT, pair_home, pair_key, piece_hash, piece_home, piece_slot,
+    NONE, OFFSET_MASK, TOKEN_LIMIT, filter_bit, pair_hash, pair_home, pair_key, piece_hash,
+    piece_home, piece_slot,
 };
 
 /// A vocabulary: which byte strings are tokens, and which pairs of tokens merge into a third.
 #[derive(Debug)]
 pub(super) struct Vocabulary {
     pairs: &'static [[u8; 8]],
+    filter: &'static [[u8; 8]],
     slots: &'static [[u8; 4]],
     of_byte: &'static [[u8; 4]],
     of_two: &'static [[u8; 4]],
@@ -18,6 +20,9 @@ macro_rules! tables {
     ($name:literal) => {
         Vocabulary {
             pairs: include_bytes!(concat!(env!("OUT_DIR"), "/", $name, ".pairs"))
+                .as_chunks()
+                .0,
+            filter: include_bytes!(concat!(env!("OUT_DIR"), "/", $name, ".filter"))
                 .as_chunks()
                 .0,
             slots: include_bytes!(concat!(env!("OUT_DIR"), "/", $name, ".slots"))
@@ -88,7 +93,16 @@ impl Vocabulary {
     #[inline]
     pub(super) fn merge(&self, left: u32, right: u32) -> u32 {
         let key = pair_key(left, right);
-        let home = pair_home(key, self.pairs.len() as u64);
+        let hash = pair_hash(key);
+        let (word, bit) = filter_bit(hash);
+        if self
+            .filter
+            .get(word)
+            .is_none_or(|word| u64::from_le_bytes(*word) & bit == 0)
+        {
+            return NONE;
+        }
+        let home = pair_home(hash, self.pairs.len() as u64);
         let Some(slots) = usize::try_from(home)
             .ok()
             .and_then(|home| self.pairs.get(home..))

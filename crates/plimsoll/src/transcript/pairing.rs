@@ -8,6 +8,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use serde::Serialize;
 
 use super::{BlockKind, CallKind, Message, Role, ToolCall, ToolResult, Transcript};
+use crate::wire::Text;
 
 /// Why two messages belong together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -361,7 +362,7 @@ impl<'t> Pairing<'t> {
     }
 
     fn result(&mut self, message: usize, block: usize, result: &'t ToolResult<'_>) {
-        let id = result.call_id.map(|id| id.decode());
+        let id = result.call_id.map(Text::decode);
         let found = match &id {
             Some(id) => self.by_id(&(result.kind == CallKind::Approval, id.clone())),
             None => self.by_order(result.kind, |response| &mut response.calls),

@@ -195,3 +195,137 @@ pub(crate) fn session(turns: std::ops::Range<usize>) -> impl Strategy<Value = Ve
         steps
     })
 }
+
+/// Writes a script as a request body of Anthropic's format. What that has no word for becomes an unknown role.
+pub(crate) fn anthropic(script: &[Step]) -> String {
+    let messages = script.iter().enumerate().map(|(index, step)| {
+        let text = |text: &str| format!(r#"{{"type":"text","text":"{text} {index}"}}"#);
+        let thinking =
+            format!(r#"{{"type":"thinking","thinking":"hm {index}","signature":"s{index}"}}"#);
+        let call = |id: &Option<u8>| {
+            let id = id.map(|id| format!(r#""id":"c{id}","#)).unwrap_or_default();
+            format!(r#"{{"type":"tool_use",{id}"name":"run","input":{{"at":{index}}}}}"#)
+        };
+        let result = |id: &Option<u8>| {
+            let id = id
+                .map(|id| format!(r#""tool_use_id":"c{id}","#))
+                .unwrap_or_default();
+            format!(r#"{{"type":"tool_result",{id}"content":"done {index}"}}"#)
+        };
+        let (role, blocks) = match step {
+            Step::Typed => ("user", vec![text("do it")]),
+            Step::Machine => (
+                "user",
+                vec![
+                    text("<system-reminder>x</system-reminder>").replace(&format!(" {index}"), ""),
+                ],
+            ),
+            Step::System => ("system", vec![text("be nice")]),
+            Step::Say => ("assistant", vec![text("yes")]),
+            Step::Reason => ("assistant", vec![thinking]),
+            Step::Calls { ids, thinks } => {
+                let calls = ids.iter().map(call);
+                (
+                    "assistant",
+                    thinks
+                        .then_some(thinking)
+                        .into_iter()
+                        .chain(calls)
+                        .collect(),
+                )
+            }
+            Step::Results {
+                ids,
+                text: with_text,
+            } => {
+                let more = with_text.then(|| text("and this too"));
+                ("user", ids.iter().map(result).chain(more).collect())
+            }
+            Step::Server { id, answered } => {
+                let call = format!(
+                    r#"{{"type":"server_tool_use","id":"c{id}","name":"web_search","input":{{}}}}"#
+                );
+                let result = format!(
+                    r#"{{"type":"web_search_tool_result","tool_use_id":"c{id}","content":[]}}"#
+                );
+                (
+                    "assistant",
+                    std::iter::once(call)
+                        .chain(answered.then_some(result))
+                        .collect(),
+                )
+            }
+            Step::ServerResult(id) => (
+                "assistant",
+                vec![
+                    format!(
+                        r#"{{"type":"web_search_tool_result","tool_use_id":"c{id}","content":[]}}"#
+                    ),
+                    text("found"),
+                ],
+            ),
+            Step::Ask(_) | Step::Answer(_) | Step::Unknown => ("exit", vec![text("?")]),
+        };
+        format!(r#"{{"role":"{role}","content":[{}]}}"#, blocks.join(","))
+    });
+    let messages: Vec<String> = messages.collect();
+    format!(
+        r#"{{"model":"claude-sonnet-4-5","max_tokens":64,"system":"Be brief.","messages":[{}]}}"#,
+        messages.join(",\n")
+    )
+}
+
+/// Writes a script as a request body of the Responses format, one item a call, result or message.
+pub(crate) fn responses(script: &[Step]) -> String {
+    let mut items = Vec::new();
+    for (index, step) in script.iter().enumerate() {
+        let message = |role: &str, text: &str| {
+            let kind = if role == "assistant" {
+                "output_text"
+            } else {
+                "input_text"
+            };
+            format!(
+                r#"{{"type":"message","role":"{role}","content":[{{"type":"{kind}","text":"{text} {index}"}}]}}"#
+            )
+        };
+        let reasoning = format!(
+            r#"{{"type":"reasoning","id":"rs{index}","summary":[],"encrypted_content":"abcd{index}"}}"#
+        );
+        match step {
+            Step::Typed => items.push(message("user", "do it")),
+            Step::Machine => items.push(message("user", "<system-reminder>x</system-reminder>").replace(&format!("> {index}"), ">")),
+            Step::System => items.push(message("developer", "be nice")),
+            Step::Say => items.push(message("assistant", "yes")),
+            Step::Reason => items.push(reasoning),
+            Step::Calls { ids, thinks } => {
+                items.extend(thinks.then_some(reasoning));
+                items.extend(ids.iter().map(|id| {
+                    let id = id.map(|id| format!(r#""call_id":"c{id}","#)).unwrap_or_default();
+                    format!(r#"{{"type":"function_call",{id}"name":"run","arguments":"{{}}"}}"#)
+                }));
+            }
+            Step::Results { ids, text } => {
+                items.extend(ids.iter().map(|id| {
+                    let id = id.map(|id| format!(r#""call_id":"c{id}","#)).unwrap_or_default();
+                    format!(r#"{{"type":"function_call_output",{id}"output":"done {index}"}}"#)
+                }));
+                items.extend(text.then(|| message("user", "and this too")));
+            }
+            Step::Server { id, .. } | Step::ServerResult(id) => items.push(format!(
+                r#"{{"type":"web_search_call","id":"c{id}","status":"completed","action":{{"type":"search"}}}}"#
+            )),
+            Step::Ask(id) => items.push(format!(
+                r#"{{"type":"mcp_approval_request","id":"c{id}","name":"run","arguments":"{{}}"}}"#
+            )),
+            Step::Answer(id) => items.push(format!(
+                r#"{{"type":"mcp_approval_response","approval_request_id":"c{id}","approve":true}}"#
+            )),
+            Step::Unknown => items.push(r#"{"type":"mystery"}"#.to_owned()),
+        }
+    }
+    format!(
+        r#"{{"model":"gpt-5","instructions":"Be brief.","input":[{}]}}"#,
+        items.join(",\n")
+    )
+}

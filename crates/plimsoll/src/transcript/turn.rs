@@ -73,21 +73,16 @@ impl Turns {
     }
 }
 
-/// The message with the last provider's compaction in it: the model sees nothing before that block.
+/// The last block in which a provider compacted, as (message, block): the model sees nothing before it.
 ///
 /// Source: `spec/wire.md`, "a `compaction` block makes what precedes it ignored: counts start there".
 pub fn provider_compaction(transcript: &Transcript<'_>) -> Option<(usize, usize)> {
-    let messages = transcript.messages.iter().enumerate().rev();
-    messages
-        .filter_map(|(index, message)| {
-            let is_compaction = |kind: &BlockKind<'_>| matches!(kind, BlockKind::Compaction(_));
-            let block = message
-                .blocks
-                .iter()
-                .rposition(|block| is_compaction(&block.kind))?;
-            Some((index, block))
-        })
-        .next()
+    let is_compaction = |kind: &BlockKind<'_>| matches!(kind, BlockKind::Compaction(_));
+    let mut latest_first = transcript.messages.iter().enumerate().rev();
+    latest_first.find_map(|(index, message)| {
+        let mut blocks = message.blocks.iter();
+        Some((index, blocks.rposition(|block| is_compaction(&block.kind))?))
+    })
 }
 
 #[cfg(test)]

@@ -248,20 +248,15 @@ fn result<'a>(document: &mut Document<'a>, value: Value<'_, 'a>, kind: CallKind)
         }
         CallKind::Server if content.kind() == Kind::Array => content
             .elements()
-            .map(|value| match value.get("text").and_then(Value::text) {
-                Some(text) => Block {
+            .map(|value| {
+                let name = value.get("type").and_then(Value::text);
+                let opaque = || BlockKind::Opaque(name.unwrap_or(Text::plain("")));
+                Block {
                     span: value.span(),
-                    kind: BlockKind::Text(text),
-                },
-                None => {
-                    let name = value
-                        .get("type")
+                    kind: value
+                        .get("text")
                         .and_then(Value::text)
-                        .unwrap_or(Text::plain(""));
-                    Block {
-                        span: value.span(),
-                        kind: BlockKind::Opaque(name),
-                    }
+                        .map_or_else(opaque, BlockKind::Text),
                 }
             })
             .collect(),

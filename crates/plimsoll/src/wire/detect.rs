@@ -2,7 +2,8 @@
 
 use super::document::Envelope;
 use super::{
-    Format, Kind, ParseError, ParseOptions, Tape, Text, Value, lines::Lines, openai_chat, parse,
+    Format, Kind, Oddity, OddityKind, ParseError, ParseOptions, Tape, Text, Value, lines::Lines,
+    openai_chat, parse,
 };
 
 /// How many objects of a log are looked at before giving up.
@@ -289,7 +290,8 @@ pub(super) fn log(bytes: &[u8], start: usize, tape: &mut Tape) -> Result<Format,
     if let Some(format) = bare {
         return Ok(format);
     }
-    let found = match (objects, odd.len()) {
+    let is_line = |odd: &&Oddity| odd.kind != OddityKind::NoFinalNewline;
+    let found = match (objects, odd.iter().filter(is_line).count()) {
         (0, 1) => "the one line in it is not JSON".to_owned(),
         (0, lines) => format!("none of its {lines} lines is a JSON object"),
         (objects, _) => {

@@ -340,6 +340,16 @@ pub fn parse<'a>(bytes: &'a [u8], options: &ParseOptions) -> Result<Document<'a>
             Err(ParseError::Unrecognised { .. }) if detect::starts_like_body(bytes, mark) => {
                 Err(error.into())
             }
+            // The lines of a torn, pretty body look like a log of messages. A body that ends in the middle of a value
+            // is torn, and taking its messages for lines would mangle it.
+            Ok(found)
+                if options.format.is_none()
+                    && found.format == Format::OpenaiChat
+                    && matches!(error, JsonError::Truncated { .. })
+                    && detect::starts_like_body(bytes, mark) =>
+            {
+                Err(error.into())
+            }
             outcome => outcome,
         },
     }?;

@@ -7,7 +7,7 @@
 //! Grammar: RFC 8259, but tolerant where tolerance cannot change what other bytes mean: `NaN` and `Infinity` are
 //! scalars, strings may hold raw control characters and unknown escapes. Structure (commas, colons, brackets) is strict.
 
-use memchr::memchr2;
+use memchr::{memchr, memchr2};
 
 use super::{Span, Text};
 
@@ -232,23 +232,33 @@ impl Tape {
     }
 
     fn string(&mut self, bytes: &[u8], start: usize) -> Result<usize, JsonError> {
-        let mut escaped = false;
-        let mut at = start + 1;
-        loop {
-            let found = quote_or_backslash(bytes.get(at..).unwrap_or(&[]));
-            let Some(found) = found else {
-                return Err(JsonError::Truncated {
-                    offset: bytes.len(),
-                });
-            };
-            at += found;
-            if byte_at(bytes, at)? == b'"' {
-                self.push(Kind::String, escaped, start, at + 1);
-                return Ok(at + 1);
+        let torn = || JsonError::Truncated {
+            offset: bytes.len(),
+        };
+        let inside = bytes.get(start + 1..).unwrap_or(&[]);
+        let mut end = quote_or_backslash(inside).ok_or_else(torn)?;
+        let escaped = inside.get(end) == Some(&b'\\');
+        if escaped {
+            // From here on only quotes are looked for: code is full of `\n`, and each would end a search for both. A
+            // quote closes the string unless an odd number of backslashes stands before it. Every backslash is
+            // counted for one quote at most, so this stays linear.
+            loop {
+                end += quote(inside.get(end..).unwrap_or(&[])).ok_or_else(torn)?;
+                let before = inside.get(..end).unwrap_or(&[]);
+                let slashes = before
+                    .iter()
+                    .rev()
+                    .take_while(|byte| **byte == b'\\')
+                    .count();
+                if slashes % 2 == 0 {
+                    break;
+                }
+                end += 1;
             }
-            escaped = true;
-            at += 2;
         }
+        let end = start + 1 + end + 1;
+        self.push(Kind::String, escaped, start, end);
+        Ok(end)
     }
 
     fn scalar(&mut self, bytes: &[u8], start: usize) -> Result<usize, JsonError> {
@@ -286,7 +296,7 @@ impl Tape {
                 if torn
                     || (len > 0
                         && len == rest.len()
-                        && token.first().is_some_and(|b| b.is_ascii_digit()))
+                        && token.first().is_some_and(u8::is_ascii_digit))
                 {
                     return Err(JsonError::Truncated {
                         offset: bytes.len(),
@@ -484,22 +494,43 @@ fn byte_at(bytes: &[u8], at: usize) -> Result<u8, JsonError> {
 
 /// The offset of the first quote or backslash.
 fn quote_or_backslash(bytes: &[u8]) -> Option<usize> {
-    // Keys, short values and the stretches between escapes end within a few words: looking at those word by word costs
-    // less than setting up a vector search for each. Long stretches are worth one.
+    let either = |word: u64| zero_bytes(word ^ (ONES * 0x22)) | zero_bytes(word ^ (ONES * 0x5c));
+    near_or(bytes, either, |far| memchr2(b'"', b'\\', far))
+}
+
+/// The offset of the first quote.
+fn quote(bytes: &[u8]) -> Option<usize> {
+    near_or(
+        bytes,
+        |word| zero_bytes(word ^ (ONES * 0x22)),
+        |far| memchr(b'"', far),
+    )
+}
+
+const ONES: u64 = u64::from_ne_bytes([1; 8]);
+
+/// The high bit of every byte that is zero. The lowest one is right; those above it may be wrong.
+const fn zero_bytes(word: u64) -> u64 {
+    word.wrapping_sub(ONES) & !word & (ONES << 7)
+}
+
+/// Keys, short values and the stretches between escapes end within a few words: looking at those word by word costs
+/// less than setting up a vector search for each. Long stretches are worth one.
+fn near_or(
+    bytes: &[u8],
+    marks: impl Fn(u64) -> u64,
+    search: impl Fn(&[u8]) -> Option<usize>,
+) -> Option<usize> {
     const NEAR_WORDS: usize = 8;
-    const ONES: u64 = u64::from_ne_bytes([1; 8]);
     let (words, _) = bytes.as_chunks::<8>();
     for (at, word) in words.iter().take(NEAR_WORDS).enumerate() {
-        let word = u64::from_le_bytes(*word);
-        // The lowest high bit marks the first byte that is zero; bits above it may be wrong and do not matter.
-        let zero = |word: u64| word.wrapping_sub(ONES) & !word & (ONES << 7);
-        let found = zero(word ^ (ONES * 0x22)) | zero(word ^ (ONES * 0x5c));
+        let found = marks(u64::from_le_bytes(*word));
         if found != 0 {
             return Some(at * 8 + found.trailing_zeros() as usize / 8);
         }
     }
     let near = words.len().min(NEAR_WORDS) * 8;
-    memchr2(b'"', b'\\', bytes.get(near..)?).map(|found| found + near)
+    search(bytes.get(near..)?).map(|found| found + near)
 }
 
 fn skip_space(bytes: &[u8], mut at: usize) -> usize {

@@ -6,7 +6,7 @@ use super::Text;
 use crate::transcript::{Media, MediaKind};
 
 /// Reads media from the URL that names it (RFC 2397 for `data:`).
-pub(super) fn from_url<'a>(kind: MediaKind, url: Option<Text<'a>>) -> Media<'a> {
+pub(super) fn from_url(kind: MediaKind, url: Option<Text<'_>>) -> Media<'_> {
     let (media_type, data) = url.and_then(data_url).unwrap_or((None, None));
     Media {
         kind,

@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use super::document::{Envelope, Layout};
 use super::{
-    Document, Edit, Format, Kind, Span, Tape, Value, claude_code, codex, gemini, openai_chat, quote,
+    Document, Edit, Format, Kind, Span, Tape, Text, Value, claude_code, codex, gemini, openai_chat,
+    quote,
 };
 use crate::transcript::{Message, Role};
 use crate::units::Tokens;
@@ -50,7 +51,7 @@ pub enum RewriteError {
     },
 }
 
-impl<'a> Document<'a> {
+impl Document<'_> {
     /// Turns a decision into edits of this document, in ascending order, ready for [`splice`](super::splice).
     ///
     /// Request bodies and logs of messages get the continuation in place of what leaves. Files that a program resumes
@@ -175,10 +176,8 @@ impl<'a> Document<'a> {
             .zip(spans.next())
             .and_then(|(first, second)| self.bytes.get(first.end()..second.start()))
             .unwrap_or(&[]);
-        let is_separator = gap.iter().filter(|byte| **byte == b',').count() == 1
-            && gap
-                .iter()
-                .all(|byte| *byte == b',' || byte.is_ascii_whitespace());
+        let mut visible = gap.iter().filter(|byte| !byte.is_ascii_whitespace());
+        let is_separator = visible.next() == Some(&b',') && visible.next().is_none();
         if is_separator { gap } else { b"," }
     }
 
@@ -197,7 +196,7 @@ impl<'a> Document<'a> {
 
     /// Whether two user messages in a row are refused by (some) servers of this format. Programs that keep records
     /// make requests of them in their own way, and expect of an assistant's record what we cannot know.
-    fn needs_alternation(&self) -> bool {
+    pub(crate) fn needs_alternation(&self) -> bool {
         matches!(self.format, Format::OpenaiChat | Format::Gemini)
             && self.envelope != Envelope::Record
     }
@@ -223,10 +222,11 @@ impl<'a> Document<'a> {
                 let (mut from, mut to) = (Tape::default(), Tape::default());
                 let bytes = self.bytes;
                 let read = |tape: &mut Tape, entry| tape.parse(bytes, self.span_of(entry).start()).is_ok();
-                if read(&mut from, first) && read(&mut to, last) {
-                    if let (Some(first), Some(last)) = (from.root(bytes), to.root(bytes)) {
-                        return openai_chat::record(first, last, role, &text);
-                    }
+                if read(&mut from, first)
+                    && read(&mut to, last)
+                    && let (Some(first), Some(last)) = (from.root(bytes), to.root(bytes))
+                {
+                    return openai_chat::record(first, last, role, &text);
                 }
                 openai_chat::message_of(self.envelope, role, &text)
             }
@@ -264,11 +264,12 @@ impl<'a> Document<'a> {
                 .filter_map(|(_, block)| Some(kept.blocks.get(*block)?.span))
                 .collect();
             for entry in &kept.entries {
-                if tape.parse(self.bytes, self.span_of(*entry).start()).is_ok() {
-                    if let Some(root) = tape.root(self.bytes) {
-                        let removals = without_values(root, &spans);
-                        edits.extend(removals.into_iter().map(Edit::remove));
-                    }
+                let start = self.span_of(*entry).start();
+                if tape.parse(self.bytes, start).is_ok()
+                    && let Some(root) = tape.root(self.bytes)
+                {
+                    let removals = without_values(root, &spans);
+                    edits.extend(removals.into_iter().map(Edit::remove));
                 }
             }
         }
@@ -303,22 +304,28 @@ fn without_values(root: Value<'_, '_>, gone: &[Span]) -> Vec<Span> {
     let mut removals = Vec::new();
     let mut open = vec![root];
     while let Some(value) = open.pop() {
-        let (parts, values): (Vec<Span>, Vec<Value<'_, '_>>) = match value.kind() {
+        // Of duplicate keys the last counts, so an earlier one would come to light: all of a key leave together.
+        let leaves = |key: Text<'_>| {
+            let named = |(other, field): (Text<'_>, Value<'_, '_>)| {
+                gone.contains(&field.span()) && other.decode() == key.decode()
+            };
+            value.fields().any(named)
+        };
+        let (parts, values): (Vec<Span>, Vec<(Value<'_, '_>, bool)>) = match value.kind() {
             Kind::Array => value
                 .elements()
-                .map(|element| (element.span(), element))
+                .map(|element| (element.span(), (element, gone.contains(&element.span()))))
                 .unzip(),
             Kind::Object => value
                 .members()
-                .map(|(key, field)| (key.span().join(field.span()), field))
+                .map(|(key, field)| {
+                    let leaves = key.text().is_some_and(leaves);
+                    (key.span().join(field.span()), (field, leaves))
+                })
                 .unzip(),
             _ => continue,
         };
-        let is_gone = |index: usize| {
-            values
-                .get(index)
-                .is_some_and(|value| gone.contains(&value.span()))
-        };
+        let is_gone = |index: usize| values.get(index).is_some_and(|(_, leaves)| *leaves);
         if values.is_empty() {
             continue;
         }
@@ -331,7 +338,8 @@ fn without_values(root: Value<'_, '_>, gone: &[Span]) -> Vec<Span> {
         open.extend(
             values
                 .into_iter()
-                .filter(|value| !gone.contains(&value.span())),
+                .filter(|(_, leaves)| !leaves)
+                .map(|(value, _)| value),
         );
     }
     removals
@@ -380,7 +388,7 @@ mod tests {
             let bytes = if pretty { serde_json::to_vec_pretty(&values) } else { serde_json::to_vec(&values) }.unwrap();
             let mut tape = Tape::default();
             tape.parse(&bytes, 0).unwrap();
-            let spans: Vec<Span> = tape.root(&bytes).unwrap().elements().map(|value| value.span()).collect();
+            let spans: Vec<Span> = tape.root(&bytes).unwrap().elements().map(Value::span).collect();
             let edits: Vec<_> = without(&spans, |index| gone[index]).into_iter().map(Edit::remove).collect();
             let spliced = splice(&bytes, &edits).unwrap();
             let left: Vec<usize> = serde_json::from_slice(&spliced).unwrap();

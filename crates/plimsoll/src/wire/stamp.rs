@@ -135,15 +135,17 @@ impl Ids {
 
     /// The next id in the shape of a UUID of version 8 (RFC 9562: the maker's own scheme).
     pub(super) fn uuid(&mut self) -> String {
-        let [a, b, c, d, e, f, g, h, rest @ ..] = self.next();
-        let head = u32::from_be_bytes([a, b, c, d]);
-        let (g, h) = (0x80 | (g & 0x0f), h);
-        let [i, j, k, l, m, n, o, p] = rest;
-        let tail = u64::from_be_bytes([0, 0, k, l, m, n, o, p]);
+        let bits = u128::from_be_bytes(self.next());
+        let bits = bits & !(0xf << 76) | 8 << 76;
+        let bits = bits & !(0b11 << 62) | 0b10 << 62;
+        let part = |shift: u32| (bits >> shift) & 0xffff;
         format!(
-            "{head:08x}-{:04x}-{g:02x}{h:02x}-{:02x}{j:02x}-{tail:012x}",
-            u16::from_be_bytes([e, f]),
-            0x80 | (i & 0x3f)
+            "{:08x}-{:04x}-{:04x}-{:04x}-{:012x}",
+            bits >> 96,
+            part(80),
+            part(64),
+            part(48),
+            bits & 0xffff_ffff_ffff
         )
     }
 
@@ -205,8 +207,8 @@ mod tests {
             .map(|c| if c == '-' { '-' } else { 'x' })
             .collect();
         assert_eq!(shape, "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx");
-        assert_eq!(&first[14..15], "8");
-        assert!("89ab".contains(&first[19..20]));
+        assert_eq!(first.chars().nth(14), Some('8'));
+        assert!(matches!(first.chars().nth(19), Some('8' | '9' | 'a' | 'b')));
         assert_eq!(ids.message().len(), 28);
     }
 

@@ -59,10 +59,12 @@ pub(super) fn render(json: &str) -> String {
 }
 
 fn blocks(blocks: &[Block<'_>]) -> String {
-    blocks
-        .iter()
-        .map(|block| format!(" {}", self::block(block)))
-        .collect()
+    let shown: Vec<_> = blocks.iter().map(block).collect();
+    if shown.is_empty() {
+        String::new()
+    } else {
+        format!(" {}", shown.join(" "))
+    }
 }
 
 fn block(block: &Block<'_>) -> String {

@@ -262,7 +262,7 @@ proptest! {
 
     #[test]
     fn the_base_is_a_part_of_what_was_written_but_for_separators(name in pieces()) {
-        let plain = |text: &str| text.to_lowercase().chars().filter(|letter| letter.is_ascii_alphanumeric()).collect::<String>();
+        let plain = |text: &str| text.to_lowercase().chars().filter(char::is_ascii_alphanumeric).collect::<String>();
         let base = plain(&normalise(&name).base);
         // Fireworks' `p` and Llama's `v` are separators of theirs.
         let written = plain(&name);

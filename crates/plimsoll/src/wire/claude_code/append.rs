@@ -364,15 +364,16 @@ fn copy(line: &Kept<'_>, fresh: &Fresh<'_>, renamed: &HashMap<Text<'_>, String>)
             _ => {}
         }
     }
-    let missing: String = [
+    let mut missing = String::new();
+    for (has, name, value) in [
         (has_uuid, "uuid", fresh.uuid),
         (has_parent, "parentUuid", fresh.parent),
         (has_time, "timestamp", fresh.time),
-    ]
-    .into_iter()
-    .filter(|(has, ..)| !has)
-    .map(|(_, name, value)| format!(r#""{name}":"{value}","#))
-    .collect();
+    ] {
+        if !has {
+            missing.extend(["\"", name, "\":\"", value, "\","]);
+        }
+    }
     if !missing.is_empty() {
         edits.extend(Span::new(1, 1).map(|start| Edit::replace(start, missing.into_bytes())));
     }

@@ -2,7 +2,8 @@
 //!
 //! The rules are those observed of the program: back from the leaf by `parentUuid` to the last boundary; a tail that
 //! a boundary preserves by reference stands after its anchor, in the order in which it is named; parallel calls and
-//! their results branch off the chain, and are found by the id of their response and by the ids of the calls.
+//! their results branch off the chain, and are found by the id of their response and by the ids of the calls. They stand
+//! after the last line of their response that is on the chain, so the result that the chain goes on from comes last.
 
 use std::collections::{HashMap, HashSet};
 

@@ -17,6 +17,10 @@ pub(super) enum LineKind {
 
 /// One line of a session.
 #[derive(Debug, Clone)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a field of the line, as the program writes it"
+)]
 pub(super) struct Line<'a> {
     pub(super) kind: LineKind,
     pub(super) span: Span,

@@ -1,7 +1,7 @@
 //! Sessions of Claude Code: read as the program itself reads them on resuming, appended to as it appends.
 //!
-//! Two passes. The first scans every line and keeps what ties lines together ([`line`]); from that the live chain is
-//! found ([`chain`]). The second reads the content of the live lines only. Nothing is copied.
+//! Two passes. The first scans every line and keeps what ties lines together ([`mod@line`]); from that the live chain is
+//! found ([`mod@chain`]). The second reads the content of the live lines only. Nothing is copied.
 //!
 //! Calls without results and results without calls are kept in the view, where the obligation model reports them,
 //! although the program leaves both out of its request: a reader must see what the file holds.

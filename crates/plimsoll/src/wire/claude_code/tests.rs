@@ -8,7 +8,9 @@ use std::ops::Range;
 
 use insta::assert_snapshot;
 
-use super::super::{Document, Format, OddityKind, ParseOptions, Rewrite, parse, splice, stamp};
+use super::super::{
+    Document, Format, OddityKind, ParseOptions, Rewrite, Text, parse, splice, stamp,
+};
 use crate::transcript::{Author, BlockKind, Message, Role};
 use crate::units::Tokens;
 
@@ -34,12 +36,12 @@ fn sketch(text: &str) -> String {
             .map(|block| match &block.kind {
                 BlockKind::Text(text) => text.decode().into_owned(),
                 BlockKind::ToolCall(call) => {
-                    format!("call {}", call.id.map(|id| id.decode()).unwrap_or_default())
+                    format!("call {}", call.id.map(Text::decode).unwrap_or_default())
                 }
                 BlockKind::ToolResult(result) => {
                     format!(
                         "result {}",
-                        result.call_id.map(|id| id.decode()).unwrap_or_default()
+                        result.call_id.map(Text::decode).unwrap_or_default()
                     )
                 }
                 other => other.name().to_owned(),
@@ -234,7 +236,13 @@ fn parallel_calls_that_branch_off_the_chain_are_found() {
 {"type":"user","uuid":"r2","parentUuid":"a3","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"t2","content":"2"}]}}
 {"type":"assistant","uuid":"a4","parentUuid":"p1","message":{"id":"m2","role":"assistant","content":[{"type":"text","text":"Done."}]}}
 "#;
-    assert_snapshot!(sketch(session), @"");
+    assert_snapshot!(sketch(session), @r"
+    User [0]: go
+    Model [1, 2, 5]: Both. | call t1 | call t2 (8 in)
+    Tool [6]: result t2
+    Tool [3]: result t1
+    Model [7]: Done.
+    ");
 }
 
 #[test]
@@ -255,15 +263,35 @@ fn nothing_before_the_last_boundary_is_read_but_what_it_preserves() {
     let listed = r#""preservedMessages":{"anchorUuid":"s","uuids":["a2","a3","r1","r2"]}"#;
     let next = r#"{"type":"user","uuid":"u2","parentUuid":"r2","message":{"content":"on"}}
 "#;
-    assert_snapshot!(sketch(&session("", "")), @"");
-    assert_snapshot!(sketch(&session(listed, "")), @"");
-    assert_snapshot!(sketch(&session(listed, next)), @"");
+    assert_snapshot!(sketch(&session("", "")), @r"
+    Summary [7]: sum
+    ");
+    assert_snapshot!(sketch(&session(listed, "")), @r"
+    Summary [7]: sum
+    Model [2, 3]: call t1 | call t2
+    Tool [4]: result t1
+    Tool [5]: result t2
+    ");
+    assert_snapshot!(sketch(&session(listed, next)), @r"
+    Summary [7]: sum
+    Model [2, 3]: call t1 | call t2
+    Tool [4]: result t1
+    Tool [5]: result t2
+    User [8]: on
+    ");
     // Only the ends are named: the parents between them are walked, and what branches off them is lost.
     let ends = r#""preservedSegment":{"headUuid":"a2","anchorUuid":"s","tailUuid":"r2"}"#;
-    assert_snapshot!(sketch(&session(ends, next)), @"");
+    assert_snapshot!(sketch(&session(ends, next)), @r"
+    Summary [7]: sum
+    Model [2, 3]: call t1 | call t2
+    Tool [5]: result t2
+    User [8]: on
+    ");
     // One line that is not in the file, and the whole tail is dropped.
     let unknown = r#""preservedMessages":{"anchorUuid":"s","uuids":["a2","a3","r1","r2","zz"]}"#;
-    assert_snapshot!(sketch(&session(unknown, "")), @"");
+    assert_snapshot!(sketch(&session(unknown, "")), @r"
+    Summary [7]: sum
+    ");
 }
 
 #[test]
@@ -272,7 +300,10 @@ fn a_summary_without_its_boundary_does_not_hide_the_history() {
 {"type":"assistant","uuid":"a1","parentUuid":"u1","message":{"id":"m1","content":"yes"}}
 {"type":"user","uuid":"s","parentUuid":null,"isCompactSummary":true,"message":{"content":"sum"}}
 "#;
-    assert_snapshot!(sketch(session), @"");
+    assert_snapshot!(sketch(session), @r"
+    User [0]: old
+    Model [1]: yes
+    ");
 }
 
 #[test]
@@ -287,7 +318,20 @@ fn what_is_not_a_message_line_is_kept_and_passed_over() {
 {\"type\":\"user\",\"uuid\":\"u2\",\"parentUuid\":\"e1\",\"isMeta\":true,\"message\":{\"content\":\"Continue from where you left off.\"}}\n\
 {\"type\":\"user\",\"uuid\":\"u1\",\"parentUuid\":\"gone\",\"message\":{\"content\":\"go\"}}\n\
 {\"type\":\"assistant\",\"uuid\":\"a2\",\"parentU";
-    assert_snapshot!(sketch(session), @"");
+    assert_snapshot!(sketch(session), @r"
+    User [7]: go
+    Model [2]: ok
+    Machinery [6]: Continue from where you left off.
+    ! comment line
+    ! parent that is not in the file
+    ! objects glued on one line
+    ! line that is no object
+    ! entry of unknown type
+    ! id that occurs twice
+    ! parent that is not in the file
+    ! line that is not complete JSON
+    ! no final newline
+    ");
 }
 
 #[test]
@@ -296,7 +340,9 @@ fn cycles_of_parents_end() {
 {"type":"assistant","uuid":"a1","parentUuid":"u1","message":{"id":"m1","content":"yes"}}
 {"type":"user","uuid":"u2","parentUuid":"u2","message":{"content":"self"}}
 "#;
-    assert_snapshot!(sketch(session), @"");
+    assert_snapshot!(sketch(session), @r"
+    User [2]: self
+    ");
 }
 
 #[test]
@@ -306,7 +352,12 @@ fn sessions_without_ids_are_read_line_by_line() {
 {"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t1","content":"1"}]}}
 {"type":"assistant","message":{"id":"m2","content":"done"}}
 "#;
-    assert_snapshot!(sketch(session), @"");
+    assert_snapshot!(sketch(session), @r"
+    User [0]: go
+    Model [1]: call t1
+    Tool [2]: result t1
+    Model [3]: done
+    ");
     let appended = append(&read(session.as_bytes()), &rewrite(0..1));
     assert_eq!(read(&appended).transcript().messages.len(), 4);
 }
@@ -317,7 +368,13 @@ fn a_subagents_file_is_a_conversation_of_its_own() {
 {"type":"user","uuid":"u2","parentUuid":"elsewhere2","isSidechain":true,"message":{"content":"task"}}
 {"type":"assistant","uuid":"a1","parentUuid":"u2","isSidechain":true,"message":{"id":"m1","content":"done"}}
 "#;
-    assert_snapshot!(sketch(session), @"");
+    assert_snapshot!(sketch(session), @r"
+    User [0]: note
+    User [1]: task
+    Model [2]: done
+    ! parent that is not in the file
+    ! parent that is not in the file
+    ");
     append(&read(session.as_bytes()), &rewrite(0..2));
 }
 
@@ -344,7 +401,10 @@ fn newer_versions_get_the_tail_by_reference() {
     };
     let appended = append(&document, &cut);
     let appendix = String::from_utf8(appended[session.len()..].to_vec()).unwrap();
-    assert_snapshot!(appendix, @"");
+    assert_snapshot!(appendix, @r#"
+    {"parentUuid":null,"logicalParentUuid":"r1","isSidechain":false,"userType":"external","cwd":"/w","sessionId":"S","version":"2.1.197","gitBranch":"main","type":"system","subtype":"compact_boundary","content":"Conversation compacted","isMeta":false,"timestamp":"2026-01-01T00:00:03.001Z","uuid":"80361eb8-7a52-8479-9b91-915d235802a4","level":"info","compactMetadata":{"trigger":"manual","preTokens":1000,"postTokens":100,"preservedSegment":{"headUuid":"a2","anchorUuid":"cf20d771-5672-842f-a673-11bcc6f88154","tailUuid":"r1"},"preservedMessages":{"anchorUuid":"cf20d771-5672-842f-a673-11bcc6f88154","uuids":["a2","r1"],"allUuids":["a2","r1"]}}}
+    {"parentUuid":"80361eb8-7a52-8479-9b91-915d235802a4","isSidechain":false,"userType":"external","cwd":"/w","sessionId":"S","version":"2.1.197","gitBranch":"main","type":"user","message":{"role":"user","content":"<plimsoll_continuation epoch=\"e\">\n\"so far\"\n</plimsoll_continuation>"},"isVisibleInTranscriptOnly":true,"isCompactSummary":true,"uuid":"cf20d771-5672-842f-a673-11bcc6f88154","timestamp":"2026-01-01T00:00:03.002Z"}
+    "#);
 }
 
 #[test]
@@ -353,7 +413,13 @@ fn older_versions_get_the_tail_by_copy_with_ids_of_its_own_and_no_usage() {
     let document = read(session.as_bytes());
     let appended = append(&document, &rewrite(0..1));
     let appendix = String::from_utf8(appended[session.len()..].to_vec()).unwrap();
-    assert_snapshot!(appendix, @"");
+    assert_snapshot!(appendix, @r#"
+    {"parentUuid":null,"logicalParentUuid":"r1","isSidechain":false,"userType":"external","cwd":"/w","sessionId":"S","version":"2.1.20","gitBranch":"main","type":"system","subtype":"compact_boundary","content":"Conversation compacted","isMeta":false,"timestamp":"2026-01-01T00:00:03.001Z","uuid":"87bddd66-80de-8506-9ad4-8eef83e6bdc2","level":"info","compactMetadata":{"trigger":"manual","preTokens":1000,"postTokens":100}}
+    {"parentUuid":"87bddd66-80de-8506-9ad4-8eef83e6bdc2","isSidechain":false,"userType":"external","cwd":"/w","sessionId":"S","version":"2.1.20","gitBranch":"main","type":"user","message":{"role":"user","content":"<plimsoll_continuation epoch=\"e\">\n\"so far\"\n</plimsoll_continuation>"},"isVisibleInTranscriptOnly":true,"isCompactSummary":true,"uuid":"8960d68d-38d3-8961-90cd-f255c2f46aa2","timestamp":"2026-01-01T00:00:03.002Z"}
+    {"parentUuid":"8960d68d-38d3-8961-90cd-f255c2f46aa2","isSidechain":false,"userType":"external","cwd":"/w","sessionId":"S","version":"2.1.20","gitBranch":"main","message":{"id":"msg_df7273742ec028a62a954f33","model":"claude-opus-4-5","role":"assistant","content":[{"type":"thinking","thinking":"hm","signature":"s"}],"usage":{"input_tokens":0,"cache_creation_input_tokens":0,"cache_read_input_tokens":0,"output_tokens":0}},"type":"assistant","uuid":"0aa733cb-d4b6-80d4-9870-3ff83d937ba1","timestamp":"2026-01-01T00:00:03.003Z"}
+    {"parentUuid":"0aa733cb-d4b6-80d4-9870-3ff83d937ba1","isSidechain":false,"userType":"external","cwd":"/w","sessionId":"S","version":"2.1.20","gitBranch":"main","message":{"id":"msg_df7273742ec028a62a954f33","model":"claude-opus-4-5","role":"assistant","content":[{"type":"tool_use","id":"t1","name":"A","input":{}}],"usage":{"input_tokens":0,"cache_creation_input_tokens":0,"cache_read_input_tokens":0,"output_tokens":0}},"type":"assistant","uuid":"e0989f00-702e-8950-abe6-adfef6d621bb","timestamp":"2026-01-01T00:00:03.004Z"}
+    {"parentUuid":"e0989f00-702e-8950-abe6-adfef6d621bb","isSidechain":false,"userType":"external","cwd":"/w","sessionId":"S","version":"2.1.20","gitBranch":"main","type":"user","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"1"}]},"sourceToolAssistantUUID":"e0989f00-702e-8950-abe6-adfef6d621bb","uuid":"028af0fe-bb11-8ed4-be88-261123c4ff8b","timestamp":"2026-01-01T00:00:03.005Z"}
+    "#);
     // A program that takes the last usage for the size of the context must not compact again at once.
     assert!(
         read(&appended)

@@ -67,7 +67,7 @@ impl<'a> Scan<'a> {
                 self.session = self.session.or(id);
             }
             ("turn_context", Some(context)) => {
-                self.model = context.get("model").and_then(Value::text).or(self.model)
+                self.model = context.get("model").and_then(Value::text).or(self.model);
             }
             ("response_item", Some(item)) => self.push(line, item),
             ("event_msg", Some(event)) => self.event(event),
@@ -86,6 +86,9 @@ impl<'a> Scan<'a> {
             (kind, None) if value.get("role").is_some() || is_item(kind) => {
                 self.model = text("model").or(self.model);
                 self.push(line, value);
+            }
+            ("", None) if value.get("instructions").is_some() => {
+                self.session = self.session.or(text("id"));
             }
             (kind, _) if SILENT_TYPES.contains(&kind) || value.get("record_type").is_some() => {}
             _ => oddities.push(Oddity {
@@ -211,9 +214,8 @@ fn side(value: Value<'_, '_>) -> Side {
     match text("role").as_deref() {
         Some("assistant") => Side::Model,
         Some("user") if kind == "message" && is_typed(value) => Side::Typed,
-        Some(_) => Side::Other,
         None if kind == "reasoning" || kind.ends_with("_call") => Side::Model,
-        None => Side::Other,
+        _ => Side::Other,
     }
 }
 

@@ -22,23 +22,6 @@ fn rebuild(value: Value<'_, '_>) -> serde_json::Value {
 }
 
 #[test]
-fn a_quote_or_backslash_is_found_wherever_it_stands() {
-    // High bytes and neighbours of both marks around every position, near and far.
-    for filler in [b'a', b'#', b'!', b'[', b']', 0xa2, 0xdc, 0x00, 0xff] {
-        for at in 0..150 {
-            for mark in [b'"', b'\\'] {
-                let mut bytes = vec![filler; 160];
-                bytes[at] = mark;
-                bytes[at + 1] = b'"';
-                assert_eq!(quote_or_backslash(&bytes), Some(at), "{filler} {at}");
-            }
-        }
-        assert_eq!(quote_or_backslash(&[filler; 77]), None);
-    }
-    assert_eq!(quote_or_backslash(b""), None);
-}
-
-#[test]
 fn integers_beyond_64_bits_exponents_and_odd_space_keep_their_bytes() {
     let bytes =
         b" {\t\"a\" : 123456789012345678901234567890123456789 ,\r\n\"b\":-1.5E+300,\"b\":[ ] } ";
@@ -83,7 +66,7 @@ fn a_second_value_glued_behind_the_first_is_left_for_the_next_call() {
 
 #[test]
 fn not_a_number_is_tolerated() {
-    let bytes = br#"[NaN, Infinity, -Infinity]"#;
+    let bytes = br"[NaN, Infinity, -Infinity]";
     assert_eq!(
         parse(bytes)
             .unwrap()
@@ -154,5 +137,19 @@ proptest! {
         if serde_json::from_slice::<serde_json::Value>(bytes).is_ok() {
             prop_assert!(ours);
         }
+    }
+
+    #[test]
+    fn a_string_ends_at_the_first_quote_that_no_odd_run_of_backslashes_escapes(
+        text in "[\\\\\"a\n]{0,200}", tail in "[\\\\\"a]{0,20}",
+    ) {
+        let quoted = super::super::quote(&text);
+        let bytes = [quoted.as_bytes(), b",", tail.as_bytes()].concat();
+        let (tape, end) = parse(&bytes).unwrap();
+        prop_assert_eq!(end, quoted.len());
+        prop_assert_eq!(tape.root(&bytes).unwrap().text().unwrap().decode(), text);
+        // Without its closing quote it is torn.
+        let torn = &quoted.as_bytes()[..quoted.len() - 1];
+        prop_assert_eq!(parse(torn).unwrap_err(), JsonError::Truncated { offset: torn.len() });
     }
 }

@@ -1,0 +1,247 @@
+//! `compact` and `restore`: what leaves comes back, and what stays is untouched.
+
+use crate::{Bench, body, example};
+
+#[test]
+fn the_example_session_is_compacted_and_restored_byte_for_byte() {
+    let bench = Bench::new();
+    let original = std::fs::read(example()).unwrap();
+    let ran = bench.run([
+        "compact",
+        example().to_str().unwrap(),
+        "-o",
+        "out.jsonl",
+        "--json",
+    ]);
+    let report = ran.code(0).json();
+    assert_eq!(report["outcome"], "applied");
+    assert_eq!(report["format"], "claude-code");
+    let (before, after) = (
+        report["tokens_before"].as_u64().unwrap(),
+        report["tokens_after"].as_u64().unwrap(),
+    );
+    assert!(after * 2 < before, "{after} of {before}");
+    let out = std::fs::read(bench.path("out.jsonl")).unwrap();
+    assert!(out.starts_with(&original), "a session is appended to");
+    let epoch = report["epoch"].as_str().unwrap();
+    assert_eq!(bench.run(["restore", epoch]).code(0).bytes(), original);
+    bench.run(["restore", epoch, "-o", "back.jsonl"]).code(0);
+    assert_eq!(std::fs::read(bench.path("back.jsonl")).unwrap(), original);
+}
+
+#[test]
+fn constraints_of_the_user_are_in_the_result_and_decoys_of_tools_are_not_among_them() {
+    let bench = Bench::new();
+    bench
+        .run(["compact", example().to_str().unwrap(), "-o", "out.jsonl"])
+        .code(0);
+    let out = std::fs::read_to_string(bench.path("out.jsonl")).unwrap();
+    let summary = out
+        .lines()
+        .find(|line| line.contains("isCompactSummary\":true"))
+        .unwrap();
+    let summary: serde_json::Value = serde_json::from_str(summary).unwrap();
+    let text = summary["message"]["content"].as_str().map_or_else(
+        || {
+            summary["message"]["content"][0]["text"]
+                .as_str()
+                .unwrap()
+                .to_owned()
+        },
+        ToOwned::to_owned,
+    );
+    for constraint in [
+        "Never touch migrations/0001 to 0003",
+        "It must keep running on Python 3.9",
+        "No new dependencies besides httpx",
+        "A request to the gauge must never take longer than 2.5 s in total.",
+        "the limit is 250 requests per hour, not 400",
+        "round *down* to the centimetre",
+        "Thursday 19 March, 17:00 CET",
+        "MV Halcyon Strait (draught 7.35 m)",
+        "BAR {name} {date} {basis}",
+        "No string building for SQL, I mean it",
+        "Don't deploy before I say so",
+        "Exactly 1.5 still counts as calm.",
+    ] {
+        assert!(
+            text.contains(constraint),
+            "`{constraint}` is not in:\n{text}"
+        );
+    }
+    // What a tool's answer demanded never stands among the user's words.
+    assert!(!text.contains("ignore certificate errors"), "{text}");
+}
+
+#[test]
+fn a_body_keeps_every_byte_that_no_decision_names() {
+    let bench = Bench::new();
+    let original = body(12);
+    bench.write("t.json", &original);
+    let ran = bench.run([
+        "compact",
+        "t.json",
+        "--target-tokens",
+        "4000",
+        "--keep-tokens",
+        "1200",
+    ]);
+    let out = ran.code(0).out();
+    assert!(out.starts_with(r#"{"model":"claude-sonnet-4-5", "max_tokens": 1024, "big": 123456789012345678901234567890, "messages":["#));
+    let tail_at = original
+        .find(r#"{"role":"user","content":"Step 10:"#)
+        .unwrap();
+    let kept = (0..12)
+        .filter_map(|turn| original.find(&format!(r#"{{"role":"user","content":"Step {turn}:"#)))
+        .filter(|at| out.ends_with(&original[*at..]))
+        .count();
+    assert!(kept > 0, "a tail of whole turns from {tail_at} on: {out}");
+    assert!(
+        ran.err().contains("before"),
+        "the report goes to standard error"
+    );
+}
+
+#[test]
+fn a_target_is_a_bound() {
+    let bench = Bench::new();
+    bench.write("t.json", body(40));
+    for target in [2500, 4000, 6000, 9000] {
+        let ran = bench.run([
+            "compact",
+            "t.json",
+            "--json",
+            "-o",
+            "out.json",
+            "--target-tokens",
+            &target.to_string(),
+        ]);
+        let report = ran.code(0).json();
+        assert_eq!(report["outcome"], "applied", "{report}");
+        assert!(
+            report["tokens_after"].as_u64().unwrap() <= target,
+            "{report}"
+        );
+        let counted = bench.run(["count", "out.json", "--json"]).code(0).json();
+        assert_eq!(
+            counted["tokens"], report["tokens_after"],
+            "the report's number is the document's"
+        );
+    }
+}
+
+#[test]
+fn too_short_is_skipped_and_the_input_goes_through() {
+    let bench = Bench::new();
+    let short = r#"{ "max_tokens":5,"system":"s","messages":[{"role":"user","content":"Hi"}] }"#;
+    bench.write("short.json", short);
+    let ran = bench.run(["compact", "short.json"]);
+    assert_eq!(ran.code(0).out(), short);
+    assert!(
+        ran.err().contains("not enough messages to compact"),
+        "{}",
+        ran.err()
+    );
+    let report = bench
+        .run(["compact", "short.json", "--json"])
+        .code(0)
+        .json();
+    assert_eq!(
+        (&report["outcome"], &report["reason"]),
+        (&"skipped".into(), &"not enough messages to compact".into())
+    );
+    let piped = bench.pipe(["compact"], short.as_bytes());
+    assert_eq!(piped.code(0).out(), short);
+    assert!(!bench.stored());
+}
+
+#[test]
+fn a_transcript_of_only_a_system_prompt_goes_through() {
+    let bench = Bench::new();
+    let only = r#"{"messages":[{"role":"system","content":"You are kind."}]}"#;
+    bench.write("only.json", only);
+    let ran = bench.run(["compact", "only.json", "--force"]);
+    assert_eq!(ran.code(0).out(), only);
+    assert!(ran.err().contains("skipped"), "{}", ran.err());
+}
+
+#[test]
+fn a_dry_run_stores_and_writes_nothing() {
+    let bench = Bench::new();
+    let ran = bench.run([
+        "compact",
+        example().to_str().unwrap(),
+        "--dry-run",
+        "--keep-tokens",
+        "1500",
+        "-o",
+        "out.jsonl",
+    ]);
+    assert!(ran.code(0).out().contains("dry run"), "{}", ran.out());
+    assert!(!bench.stored());
+    assert!(!bench.path("out.jsonl").exists());
+}
+
+#[test]
+fn in_place_keeps_a_backup_and_can_be_done_again() {
+    let bench = Bench::new();
+    let original = std::fs::read(example()).unwrap();
+    let path = bench.write("s.jsonl", &original);
+    let report = bench
+        .run(["compact", "s.jsonl", "--in-place", "--json"])
+        .code(0)
+        .json();
+    let once = std::fs::read(&path).unwrap();
+    assert!(once.starts_with(&original) && once.len() > original.len());
+    assert_eq!(
+        std::fs::read(bench.path("s.jsonl.plimsoll-backup")).unwrap(),
+        original
+    );
+    let again = bench
+        .run([
+            "compact",
+            "s.jsonl",
+            "--in-place",
+            "--force",
+            "--keep-tokens",
+            "1000",
+            "--json",
+        ])
+        .code(0)
+        .json();
+    assert_eq!(again["outcome"], "applied", "{again}");
+    assert_ne!(again["epoch"], report["epoch"]);
+    let first = report["epoch"].as_str().unwrap();
+    let second = again["epoch"].as_str().unwrap();
+    assert_eq!(bench.run(["restore", first]).code(0).bytes(), original);
+    assert_eq!(bench.run(["restore", second]).code(0).bytes(), once);
+}
+
+#[test]
+fn the_same_compaction_twice_gives_the_same_bytes() {
+    let bench = Bench::new();
+    let run = || {
+        let ran = bench.run(["compact", example().to_str().unwrap()]);
+        ran.code(0).bytes().to_vec()
+    };
+    assert_eq!(run(), run());
+}
+
+#[test]
+fn recall_gives_the_part_that_was_removed() {
+    let bench = Bench::new();
+    let original = body(12);
+    bench.write("t.json", &original);
+    let report = bench.run(["compact", "t.json", "--target-tokens", "4000", "--json"]).code(0).json();
+    let id = report["artifact"].as_str().unwrap();
+    let removed = bench.run(["recall", id]).code(0).out();
+    assert!(removed.starts_with(r#"{"role":"user","content":"Step 0:"#), "{removed}");
+    assert!(original.contains(&removed), "entries in a row keep what stood between them");
+    let first = bench.run(["recall", id, "--lines", "1:1"]).code(0).out();
+    assert!(removed.starts_with(&first) && first.lines().count() == 1);
+    let page = bench.run(["recall", id, "--offset", "10", "--length", "20"]);
+    assert_eq!(page.code(0).out(), removed[10..30]);
+    assert!(page.err().contains("next offset 30"), "{}", page.err());
+    let past = bench.run(["recall", id, "--offset", "99999999"]);
+    assert!(past.code(1).err().contains(&removed.len().to_string()), "{}", past.err());
+}

@@ -1,0 +1,117 @@
+//! `Counting`: how the tokens of one model's conversations are counted, text and media.
+
+use super::Count;
+use crate::Tokens;
+use crate::model::{TokenizerHint, tokenizer};
+use crate::token::{Counter, Encoding, Family, ImageRule, ImageSize, Method};
+use crate::transcript::{Media, MediaKind};
+
+/// Base64 bytes of a PDF that stand for a page: pages of text and pictures are seldom smaller.
+const PDF_BYTES_A_PAGE: u64 = 50_000;
+
+/// Counts text by a model's tokenizer, or an estimator of its family, and media by its provider's rule.
+///
+/// ```
+/// use plimsoll::Tokens;
+/// use plimsoll::budget::{Count, Counting};
+/// use plimsoll::token::Method;
+/// let exact = Counting::for_model(Some("gpt-4o"));
+/// assert_eq!((exact.name(), exact.text("one two three")), ("o200k_base", Tokens(3)));
+/// let estimated = Counting::for_model(Some("no-such-model"));
+/// assert_eq!(estimated.method(), Method::Estimated);
+/// ```
+#[derive(Debug, Clone)]
+pub struct Counting {
+    counter: Counter,
+    images: ImageRule,
+}
+
+impl Counting {
+    /// Counts as a model does, as far as its name tells; without a model, as an unknown one.
+    pub fn for_model(model: Option<&str>) -> Self {
+        let (counter, images) = match model.map_or(TokenizerHint::Unknown, tokenizer) {
+            TokenizerHint::O200kBase => return Self::exact(Encoding::O200kBase),
+            TokenizerHint::O200kHarmony => return Self::exact(Encoding::O200kHarmony),
+            TokenizerHint::Cl100kBase => return Self::exact(Encoding::Cl100kBase),
+            TokenizerHint::Claude { newer: false } => (Family::Claude, ImageRule::CLAUDE),
+            TokenizerHint::Claude { newer: true } => (Family::Claude47, ImageRule::CLAUDE_4_7),
+            TokenizerHint::Gemini => (Family::Gemini, ImageRule::GEMINI),
+            // The rule that counts the most among those in use.
+            TokenizerHint::Unknown => (Family::Generic, ImageRule::CLAUDE),
+        };
+        Self {
+            counter: Counter::estimated(counter),
+            images,
+        }
+    }
+
+    /// Counts text by an encoding of `OpenAI`, and images by `OpenAI`'s rule.
+    pub const fn exact(encoding: Encoding) -> Self {
+        Self {
+            counter: Counter::exact(encoding),
+            images: ImageRule::OPENAI_TILES,
+        }
+    }
+
+    /// What counts the text.
+    pub const fn counter(&self) -> &Counter {
+        &self.counter
+    }
+
+    /// The tokenizer's or estimator's name.
+    pub const fn name(&self) -> &'static str {
+        self.counter.name()
+    }
+}
+
+impl Count for Counting {
+    fn text(&self, text: &str) -> Tokens {
+        self.counter.count(text)
+    }
+
+    fn media(&self, media: &Media<'_>) -> Tokens {
+        let bytes = media.data.map_or(0, |data| data.raw().len() as u64);
+        match media.kind {
+            MediaKind::Image => {
+                let size = media
+                    .data
+                    .and_then(|data| ImageSize::of_base64(&data.decode_start(200_000)));
+                self.images.tokens(size)
+            }
+            MediaKind::Document | MediaKind::File => {
+                self.images.pdf_tokens(1 + bytes / PDF_BYTES_A_PAGE)
+            }
+            // 32 tokens a second (Gemini's guide), at 16 KB a second: some 21 KB in base64.
+            MediaKind::Audio => Tokens(32 + bytes / 666),
+        }
+    }
+
+    fn method(&self) -> Method {
+        self.counter.method()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::Text;
+
+    #[test]
+    fn base64_is_sized_up_and_never_counted_as_text() {
+        // A PNG header of 1,000 × 1,000 pixels, and half a megabyte behind it.
+        let png = [&b"iVBORw0KGgoAAAANSUhEUgAAA+gAAAPo"[..], &[b'A'; 500_000]].concat();
+        let media = Media {
+            kind: MediaKind::Image,
+            media_type: None,
+            data: Some(Text::json(&png, false)),
+        };
+        assert_eq!(
+            Counting::for_model(Some("claude-sonnet-4-5")).media(&media),
+            Tokens(1_296)
+        );
+        assert_eq!(
+            Counting::for_model(Some("gpt-4o")).media(&media),
+            Tokens(765)
+        );
+    }
+}

@@ -1,0 +1,192 @@
+//! Estimates tokens of models whose tokenizer is not published: one pass over the bytes, no vocabulary.
+//!
+//! A small automaton reads the text byte by byte. Its states say what a tokenizer would be in the middle of (the third
+//! letter of a word, the second digit of a number, an indent of eight, a rule of equals signs, text of some script,
+//! letters and digits mixed as in base64 or ids); each step from a state with a class of byte costs a fraction of a
+//! token. The costs are fitted per family to counts of real text, by the program `estimate_fit` of the benchmarks.
+//!
+//! # How far off it is
+//! Fitted to 3,933 texts of 400 bytes to 7 KB: transcripts, JSON, logs, code in four languages, prose in thirty, base64,
+//! hex, ids, numbers, emoji. The truth is `o200k_base` for [`Family::Generic`] and, for Claude, whose tokenizers are not
+//! published, the public reconstruction `ctok` 1.3 (its authors report it exact on nearly all texts they could check).
+//! On the fifth of the texts held back from the fit, before the margin of 4 % is added, in percent:
+//!
+//! | family | p1 | p5 | p50 | p95 | p99 |
+//! |---|---:|---:|---:|---:|---:|
+//! | generic | −8.7 | −5.5 | −0.1 | +4.8 | +9.0 |
+//! | claude | −9.7 | −5.8 | −0.1 | +5.9 | +9.2 |
+//! | claude-4.7 | −10.6 | −5.9 | +0.1 | +6.0 | +9.2 |
+//!
+//! Errors of such short texts cancel out in longer ones: over 118 whole recorded files the generic estimate, margin
+//! included, was 4.1 % high at the median, 6.0 % at p95, and 1.6 % low at worst; the rough rule was 62.9 % low at worst
+//! and 80.6 % high. The lowest single texts were 14 % (generic: names of vector intrinsics) and 24 % (Claude: lorem ipsum) low.
+//! Not measured: Gemini, and open models with small vocabularies, which are estimated like the generic family.
+
+mod automaton;
+
+use automaton::{CELLS, START, STEPS, class_of};
+
+use super::Family;
+use crate::Tokens;
+
+/// Steps cost this many parts of a token.
+const UNIT: u64 = 100;
+/// Texts of at least this many bytes are read in four places at once: the wait for one table hides behind the others.
+const INTERLEAVED: usize = 4_096;
+
+/// The costs of all steps, in hundredths of a token, laid out like [`STEPS`].
+type Costs = [u8; CELLS];
+
+static GENERIC: &Costs = include_bytes!("estimate/generic.costs");
+static CLAUDE: &Costs = include_bytes!("estimate/claude.costs");
+static CLAUDE_4_7: &Costs = include_bytes!("estimate/claude_4_7.costs");
+
+/// Estimates tokens by the rough rule of four bytes of UTF-8 for each, rounded down.
+///
+/// It is what programs use that count nothing: short for CJK by a factor of three or four, and for code and data by a
+/// third. [`Counter::estimated`](super::Counter::estimated) is the estimate to decide with.
+///
+/// ```
+/// use plimsoll::Tokens;
+/// use plimsoll::token::estimate_rough;
+/// assert_eq!(estimate_rough("eleven char"), Tokens(2));
+/// ```
+#[doc(alias = "EstimateTokens")]
+pub fn estimate_rough(text: &str) -> Tokens {
+    Tokens::from(text.len() / 4)
+}
+
+/// Estimates the tokens of a text for a family of models, erring high by the family's margin.
+pub(super) fn estimate(text: &str, family: Family) -> Tokens {
+    let costs = match family {
+        Family::Claude => CLAUDE,
+        Family::Claude47 => CLAUDE_4_7,
+        Family::Gemini | Family::Generic => GENERIC,
+    };
+    let cost = cost(text.as_bytes(), costs);
+    Tokens((cost * (100 + u64::from(family.margin_percent()))).div_ceil(100 * UNIT))
+}
+
+fn cost(text: &[u8], costs: &Costs) -> u64 {
+    let mut total = 0;
+    let mut rest = text;
+    if text.len() >= INTERLEAVED {
+        let quarter = text.len() / 4;
+        let (first, others) = text.split_at(quarter);
+        let (second, others) = others.split_at(quarter);
+        let (third, fourth) = others.split_at(quarter);
+        let mut states = [START; 4];
+        for (((one, two), three), four) in first.iter().zip(second).zip(third).zip(fourth) {
+            total += u64::from(step(&mut states[0], *one, costs))
+                + u64::from(step(&mut states[1], *two, costs))
+                + u64::from(step(&mut states[2], *three, costs))
+                + u64::from(step(&mut states[3], *four, costs));
+        }
+        rest = fourth.get(quarter..).unwrap_or_default();
+    }
+    let mut state = START;
+    for byte in rest {
+        total += u64::from(step(&mut state, *byte, costs));
+    }
+    total
+}
+
+#[inline]
+fn step(state: &mut u16, byte: u8, costs: &Costs) -> u8 {
+    let cell = usize::from(*state | u16::from(class_of(byte))) % CELLS;
+    *state = STEPS.get(cell).copied().unwrap_or(START);
+    costs.get(cell).copied().unwrap_or(0)
+}
+
+/// What the program that fits the costs needs to see of the automaton.
+#[doc(hidden)]
+pub mod fitting {
+    use super::{CELLS, START, STEPS, automaton, class_of};
+
+    /// The number of cells in a table of costs.
+    pub const SIZE: usize = CELLS;
+
+    /// Counts how often each step is taken in a text.
+    pub fn steps(text: &str) -> Vec<u32> {
+        let mut taken = vec![0; CELLS];
+        let mut state = START;
+        for byte in text.bytes() {
+            let cell = usize::from(state | u16::from(class_of(byte)));
+            if let Some(count) = taken.get_mut(cell) {
+                *count += 1;
+            }
+            state = STEPS.get(cell).copied().unwrap_or(START);
+        }
+        taken
+    }
+
+    /// Gives the number of the kind of state that a cell belongs to: rare steps borrow from others of their kind.
+    pub const fn kind(cell: usize) -> usize {
+        automaton::kind(cell / automaton::CLASSES)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn cjk_at_four_characters_a_token() {
+        // The rough rule keeps a tail of Chinese three to four times too big, since it counts a character as 3/4.
+        let text = "\u{4E0A}\u{4E0B}\u{6587}\u{7A97}\u{53E3}\u{7684}\u{5927}\u{5C0F}\u{662F}\u{6709}\u{9650}\u{7684}";
+        let characters = text.repeat(50).chars().count() as u64;
+        for family in Family::ALL {
+            let estimated = estimate(&text.repeat(50), *family).0;
+            assert!(
+                estimated * 10 >= characters * 6,
+                "{family}: {estimated} for {characters} characters"
+            );
+            assert!(
+                estimated <= characters * 2,
+                "{family}: {estimated} for {characters} characters"
+            );
+        }
+    }
+
+    #[test]
+    fn kinds_of_text_are_told_apart() {
+        let tokens = |text: &str| {
+            estimate(&text.repeat(40), Family::Generic).0 as f64 / (text.len() * 40) as f64
+        };
+        let prose =
+            tokens("The ship was loaded to its line and no further, whatever the owner said. ");
+        let base64 = tokens("iVBORw0KGgoAAAANSUhEUgAABQAAAALQCAYAAADPfd1Wx8Zq2LmT9yPbn4vKs7Rf");
+        let json = tokens("{\"id\":\"call_9f3b\",\"type\":\"function\",\"index\":0},");
+        let indent =
+            tokens("                                                                        ");
+        assert!(base64 > 2.0 * prose, "{base64} {prose}");
+        assert!(json > prose && json < base64, "{json}");
+        assert!(indent < prose / 3.0, "{indent}");
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(24))]
+
+        #[test]
+        fn any_text_has_an_estimate_within_reason(text in "\\PC{0,400}|[ -~]{0,9000}") {
+            for family in Family::ALL {
+                let estimated = estimate(&text, *family);
+                prop_assert_eq!(estimated == Tokens(0), text.is_empty());
+                // No byte-level tokenizer makes more than a token of each byte.
+                prop_assert!(estimated.0 <= 2 * text.len() as u64 + 1);
+            }
+        }
+
+        #[test]
+        fn reading_in_four_places_changes_next_to_nothing(text in "([a-z]{1,9} |[0-9]{1,5}|[.,;] |\\n    ){1200,2000}") {
+            for costs in [GENERIC, CLAUDE, CLAUDE_4_7] {
+                let at_once = cost(text.as_bytes(), costs);
+                let mut state = START;
+                let in_one: u64 = text.bytes().map(|byte| u64::from(step(&mut state, byte, costs))).sum();
+                prop_assert!(at_once.abs_diff(in_one) <= 12 * UNIT, "{at_once} {in_one}");
+            }
+        }
+    }
+}
