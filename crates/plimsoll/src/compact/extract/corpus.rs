@@ -50,7 +50,7 @@ fn real_sessions_are_summarised_within_bounds() {
                 let profile = Profile::default();
                 let request = Request {
                     budget: Tokens(budget),
-                    ledger: Ledger::bound(Tokens(budget * 2)),
+                    ledger: crate::compact::ledger_bound(Tokens(budget * 2)),
                     count: &count,
                     recall: "s1/~0a1b2c3d4e5f",
                     splits_turn: false,

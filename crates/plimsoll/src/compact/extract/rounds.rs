@@ -212,7 +212,7 @@ impl Session {
         let profile = Profile::default();
         let request = Request {
             budget: Tokens(target * 2 / 3 - 260),
-            ledger: Ledger::bound(Tokens(target)),
+            ledger: crate::compact::ledger_bound(Tokens(target)),
             count: &rough,
             recall: &epoch,
             splits_turn,

@@ -16,7 +16,7 @@ fn made(body: &[u8], budget: u64) -> Extract {
     let profile = Profile::default();
     let request = Request {
         budget: Tokens(budget),
-        ledger: Ledger::bound(Tokens(budget * 2)),
+        ledger: crate::compact::ledger_bound(Tokens(budget * 2)),
         count: &rough,
         recall: "s1/~0a1b2c3d4e5f",
         splits_turn: false,
