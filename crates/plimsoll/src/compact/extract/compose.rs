@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use super::Request;
 use super::narrative::Piece;
 use crate::compact::ledger::notation::{Fact, names_entry, reach_entry};
-use crate::compact::ledger::select::{Rank, Selection, facts};
+use crate::compact::ledger::rank::Rank;
+use crate::compact::ledger::select::{Selection, facts};
 use crate::compact::ledger::{Ledger, LeftOut};
 use crate::compact::profile::Profile;
 use crate::units::Tokens;
@@ -14,7 +15,7 @@ use crate::units::Tokens;
 const TRIES: usize = 8;
 
 /// How much of what the carried facts leave goes to what was done and where the work stands, before more words.
-const WORK_SHARE: f64 = 0.4;
+const WORK_SHARE: f64 = 0.6;
 
 /// The fullest form of a piece that takes at most half of the room; the shortest may take all of it.
 fn fitting<'p>(
@@ -54,7 +55,12 @@ pub(super) fn compose(
         let mut left = room - fixed;
         let facts_room = Tokens(request.ledger.0.min(left.0));
         let mut for_facts = facts_room;
-        let mut selection = Selection::new(ledger, request.budget.fraction(0.5), request.instructions, count);
+        let mut selection = Selection::new(
+            ledger,
+            request.budget.fraction(0.5),
+            request.instructions,
+            count,
+        );
         selection.choose(&mut for_facts, Rank::MAX, false);
         left = left - (facts_room - for_facts);
         // Part of the rest tells what was done and where the work stands; then everything goes by rank.
@@ -180,7 +186,10 @@ fn write(
         put(6, "Verbatim, besides those in section 1:".to_owned());
     }
     if ledger.earlier.is_some() {
-        put(1, "What came before that, as an earlier summary tells it:".to_owned());
+        put(
+            1,
+            "What came before that, as an earlier summary tells it:".to_owned(),
+        );
     }
     for fact in facts(ledger) {
         let section = match &fact {

@@ -2,7 +2,10 @@
 //!
 //! `PLIMSOLL_SHOW=part-of-a-name` prints the extracts of matching files, to be read as a stranger reads them.
 
-#![allow(clippy::disallowed_methods, reason = "the library reads no files and no clock, this test does")]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "the library reads no files and no clock, this test does"
+)]
 
 use std::time::Instant;
 
@@ -19,8 +22,18 @@ fn real_sessions_are_summarised_within_bounds() {
     let counter = Counter::exact(Encoding::O200kBase);
     let count = |text: &str| counter.count(text);
     let mut read = 0;
-    for kind in ["claude_code", "codex", "chat", "anthropic", "responses", "gemini"] {
-        let mut paths: Vec<_> = std::fs::read_dir(std::path::Path::new(&folder).join(kind)).unwrap().map(|entry| entry.unwrap().path()).collect();
+    for kind in [
+        "claude_code",
+        "codex",
+        "chat",
+        "anthropic",
+        "responses",
+        "gemini",
+    ] {
+        let mut paths: Vec<_> = std::fs::read_dir(std::path::Path::new(&folder).join(kind))
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .collect();
         paths.sort();
         for path in paths {
             let bytes = std::fs::read(&path).unwrap();
@@ -30,12 +43,14 @@ fn real_sessions_are_summarised_within_bounds() {
             read += 1;
             let transcript = document.transcript();
             let name = path.file_name().unwrap().to_string_lossy().into_owned();
-            let shown = show.as_ref().is_some_and(|part| name.contains(part.as_str()));
+            let shown = show
+                .as_ref()
+                .is_some_and(|part| name.contains(part.as_str()));
             for budget in [60, 400, 1_500, 8_000] {
                 let profile = Profile::default();
                 let request = Request {
                     budget: Tokens(budget),
-                    ledger: Ledger::bound(Tokens(budget * 2)),
+                    ledger: crate::compact::ledger_bound(Tokens(budget * 2)),
                     count: &count,
                     recall: "s1/~0a1b2c3d4e5f",
                     splits_turn: false,
@@ -48,7 +63,12 @@ fn real_sessions_are_summarised_within_bounds() {
                 let taken = begun.elapsed();
                 let cost = count(&made.summary);
                 if budget == 8_000 || shown {
-                    println!("{kind}/{name}: {} bytes, {} of {budget} tokens in {taken:?}, {:?}", bytes.len(), cost, made.carried);
+                    println!(
+                        "{kind}/{name}: {} bytes, {} of {budget} tokens in {taken:?}, {:?}",
+                        bytes.len(),
+                        cost,
+                        made.carried
+                    );
                 }
                 if shown && budget >= 1_500 {
                     println!("{}\n", made.summary);

@@ -5,6 +5,7 @@
 //! the next round reads them back as they were.
 
 mod compose;
+mod concepts;
 mod narrative;
 
 #[cfg(test)]
@@ -29,7 +30,7 @@ use crate::units::Tokens;
 pub struct Request<'r> {
     /// How many tokens the whole summary may take. A hard bound.
     pub budget: Tokens,
-    /// How many of them belong to carried facts before anything else; [`Ledger::bound`] of the target.
+    /// How many of them belong to carried facts before anything else; [`ledger_bound`](super::ledger_bound) of the target.
     pub ledger: Tokens,
     /// Counts tokens.
     pub count: &'r dyn Fn(&str) -> Tokens,
@@ -105,7 +106,7 @@ impl Carried {
 /// function of its arguments.
 ///
 /// ```
-/// use plimsoll::compact::{Ledger, Profile, Request, extract};
+/// use plimsoll::compact::{Ledger, Profile, Request, extract, ledger_bound};
 /// use plimsoll::{Tokens, wire::{ParseOptions, parse}};
 /// let body = br#"{"model":"claude-sonnet-4-5","messages":[
 ///   {"role":"user","content":"Fix the flaky test. Never touch `main`."},
@@ -115,7 +116,7 @@ impl Carried {
 /// let document = parse(body, &ParseOptions::default()).unwrap();
 /// let request = Request {
 ///     budget: Tokens(2_000),
-///     ledger: Ledger::bound(Tokens(4_000)),
+///     ledger: ledger_bound(Tokens(4_000)),
 ///     count: &|text| Tokens::from(text.len() / 4 + 1),
 ///     recall: "s1/~0a1b2c3d4e5f",
 ///     splits_turn: true,
@@ -136,9 +137,15 @@ pub fn extract(
     if !request.recall.is_empty() {
         let what = match ledger.turns {
             0 => format!("{} messages", removed.len()),
-            turns => format!("{} messages, up to message {turns} of the user", removed.len()),
+            turns => format!(
+                "{} messages, up to message {turns} of the user",
+                removed.len()
+            ),
         };
-        ledger.artifacts.push(Artifact { id: one_line(request.recall, 300), what });
+        ledger.artifacts.push(Artifact {
+            id: one_line(request.recall, 300),
+            what,
+        });
     }
     let tail = transcript.messages.get(removed.end..).unwrap_or(&[]);
     let tail = if tail

@@ -212,11 +212,12 @@ impl Session {
         let profile = Profile::default();
         let request = Request {
             budget: Tokens(target * 2 / 3 - 260),
-            ledger: Ledger::bound(Tokens(target)),
+            ledger: crate::compact::ledger_bound(Tokens(target)),
             count: &rough,
             recall: &epoch,
             splits_turn,
-            profile: &profile, instructions: None,
+            profile: &profile,
+            instructions: None,
         };
         let extract = extract(document.transcript(), 0..start, &request);
         let text = continuation(&ContinuationParts {

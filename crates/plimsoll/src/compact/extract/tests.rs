@@ -16,11 +16,12 @@ fn made(body: &[u8], budget: u64) -> Extract {
     let profile = Profile::default();
     let request = Request {
         budget: Tokens(budget),
-        ledger: Ledger::bound(Tokens(budget * 2)),
+        ledger: crate::compact::ledger_bound(Tokens(budget * 2)),
         count: &rough,
         recall: "s1/~0a1b2c3d4e5f",
         splits_turn: false,
-        profile: &profile, instructions: None,
+        profile: &profile,
+        instructions: None,
     };
     extract(transcript, 0..transcript.messages.len(), &request)
 }
@@ -77,19 +78,140 @@ fn instructions_steer_and_select_nothing_away() {
             profile: &profile,
             instructions,
         };
-        extract(document.transcript(), 0..document.transcript().messages.len(), &request)
+        extract(
+            document.transcript(),
+            0..document.transcript().messages.len(),
+            &request,
+        )
     };
     let plain = with(None);
     let steered = with(Some("keep lib_3.rs and its assertion"));
     assert!(steered.summary.contains("keep lib_3.rs and its assertion"));
-    assert!(steered.summary.matches("assertion").count() > plain.summary.matches("assertion").count(), "{}", steered.summary);
+    assert!(
+        steered.summary.matches("assertion").count() > plain.summary.matches("assertion").count(),
+        "{}",
+        steered.summary
+    );
     assert!(steered.carried.constraints * 10 >= plain.carried.constraints * 7);
 }
 
 #[test]
 fn a_stranger_can_go_on_from_it() {
     let extract = made(&session(1, 6, 600).body(), 1_200);
-    insta::assert_snapshot!(extract.summary, @"");
+    insta::assert_snapshot!(extract.summary, @r#"
+## 1. Primary request and intent
+Asked first:
+- [1] The code word is "blue 8657 heron".
+Asked last:
+- [6] Keep the column order id_2717, name, total.
+
+## 2. Key technical concepts
+Languages: Rust.
+Tools: cargo.
+
+## 3. Files and code
+- [item] `/w/src/mod 1/part_0.rs`: read; ok; at 1
+- [item] `/w/src/lib_1.rs`: edited; ok; at 1
+- [item] `/w/src/mod 2/part_0.rs`: read; failed; at 2
+- [item] `/w/src/mod 3/part_0.rs`: read; ok; at 3
+- [item] `/w/src/mod 3/part_2.rs`: read; ok; at 3
+- [item] `/w/src/lib_4.rs`: edited 2×; ok; at 4
+- [item] `/w/src/mod 5/part_1.rs`: read; ok; at 5
+- [item] `/w/src/mod 6/part_0.rs`: read; ok; at 6
+- [command] `cargo test -p part1`: ok; at 1
+- [command] `cargo test -p part3`: ok; at 3
+- [command] `cargo test -p part4`: ok; at 4
+- [command] `cargo test -p part5`: ok; at 5
+Written to `/w/src/lib_1.rs`:
+~~~
+b
+~~~
+Written to `/w/src/lib_4.rs`:
+~~~
+b
+~~~
+Written to `/w/src/lib_4.rs`:
+~~~
+b
+~~~
+
+## 4. Errors and fixes
+- [error] `error: assertion 0 of part 2 failed` from `Read /w/src/mod 2/part_0.rs`; at 2; open
+
+## 5. Problem solving
+- [after 1] Part 1 is done; its checks pass now.
+- [after 2] Part 2 is done; its checks pass now.
+- [after 3] Part 3 is done; its checks pass now.
+- [after 4] Part 4 is done; its checks pass now.
+- [after 5] Part 5 is done; its checks pass now.
+- [after 6] Part 6 is done; its checks pass now.
+
+## 6. All user messages
+Verbatim, besides those in section 1:
+- [2]
+~~~
+Please take care of part 2-780 of the migration next.
+
+Notes:
+- The module grew over several years and nobody quite recalls why it was laid out in this way
+- Put the report into /srv/team share/Q3 results/out 8274.csv and nowhere else.
+
+```
+let x = 2;
+```
+~~~
+- [3]
+~~~
+Please take care of part 3-545 of the migration next.
+
+Notes:
+- The module grew over several years and nobody quite recalls why it was laid out in this way
+- N'utilise jamais la clé zz-2380.
+
+```
+let x = 3;
+```
+~~~
+- [4]
+~~~
+Please take care of part 4-93 of the migration next.
+
+Notes:
+- The module grew over several years and nobody quite recalls why it was laid out in this way
+- Keep the column order id_6319, name, total.
+
+```
+let x = 4;
+```
+~~~
+- [5] Please take care of part 5-443 of the migration next. Set `RETRY_8796 = 6` in the settings.
+- [reach] 6 user messages so far
+
+## 7. Pending tasks
+None.
+
+## 8. Current work
+The conversation ends here.
+The last 10 calls:
+- Bash `cargo test -p part1` → ok
+- Read `/w/src/mod 2/part_0.rs` → failed: `error: assertion 0 of part 2 failed`
+- Read `/w/src/mod 3/part_0.rs` → ok
+- Bash `cargo test -p part3` → ok
+- Read `/w/src/mod 3/part_2.rs` → ok
+- Bash `cargo test -p part4` → ok
+- Edit `/w/src/lib_4.rs` → ok
+- Bash `cargo test -p part5` → ok
+- Read `/w/src/mod 5/part_1.rs` → ok
+- Read `/w/src/mod 6/part_0.rs` → ok
+The assistant's last words:
+~~~
+Part 6 is done; its checks pass now.
+~~~
+
+## 9. Context for continuing
+- [recall] `s1/~0a1b2c3d4e5f`: 38 messages, up to message 6 of the user
+The latest request, message 6, says: “Keep the column order id_2717, name, total.” Go on with it.
+"#);
 }
 
 proptest! {

@@ -3,6 +3,7 @@
 use super::items::Touch;
 use super::shell;
 use super::todos::{Status, Todo};
+use super::verbs::{editor_touch, touch_of, verbs};
 use crate::wire::{Kind, Tape, Value};
 
 /// How much of a call's arguments is looked at, in bytes.
@@ -102,7 +103,7 @@ pub(crate) fn read(name: &str, arguments: &str) -> Reading {
             .and_then(Value::text)
             .map(|text| text.decode().into_owned())
     };
-    take_todos(tool, root, &mut reading);
+    super::todo_tools::take_todos(tool, root, &mut reading);
     let mut touch = touch_of(&verbs);
     let paths: Vec<String> = PATH_KEYS
         .iter()
@@ -306,138 +307,6 @@ fn take_patch(text: &str, reading: &mut Reading) -> bool {
     }
     reading.written = Some(written).filter(|written| !written.trim().is_empty());
     true
-}
-
-fn take_todos(tool: &str, root: Value<'_, '_>, reading: &mut Reading) {
-    let list = ["todos", "plan", "todo_list", "items", "tasks"]
-        .into_iter()
-        .find_map(|key| root.get(key).filter(|value| value.kind() == Kind::Array));
-    let text = |value: Value<'_, '_>, keys: &[&str]| {
-        keys.iter()
-            .find_map(|key| value.get(key).and_then(Value::text))
-            .map(|text| text.decode().into_owned())
-    };
-    let lower = tool.to_ascii_lowercase();
-    let is_list = lower.contains("todo") || lower.contains("plan") || lower.contains("task");
-    if let Some(list) = list.filter(|_| is_list) {
-        let todos: Vec<Todo> = list
-            .elements()
-            .filter_map(|entry| {
-                let what = text(
-                    entry,
-                    &[
-                        "content",
-                        "step",
-                        "title",
-                        "text",
-                        "task",
-                        "description",
-                        "subject",
-                    ],
-                )?;
-                let status = text(entry, &["status", "state"])
-                    .map_or(Status::Open, |status| Status::read(&status));
-                Some(Todo::new(&what, status))
-            })
-            .collect();
-        if !todos.is_empty() || list.elements().next().is_none() {
-            reading.todos = Some(todos);
-        }
-    } else if lower.ends_with("taskcreate") || lower == "task_create" {
-        reading.todo_change = text(root, &["subject", "title", "description"]).map(TodoChange::Add);
-    } else if lower.ends_with("taskupdate") || lower == "task_update" {
-        let number = text(root, &["taskId", "task_id", "id"]);
-        let status = text(root, &["status"]).map(|status| Status::read(&status));
-        reading.todo_change = number
-            .zip(status)
-            .map(|(number, status)| TodoChange::Set(number, status));
-    }
-}
-
-/// The words of a tool's name, lower case: `readFile`, `read_file`, `Read-File` are the same.
-fn verbs(name: &str) -> Vec<String> {
-    let mut verbs = vec![String::new()];
-    let mut was_lower = false;
-    for c in name.chars() {
-        if !c.is_alphanumeric() || (c.is_uppercase() && was_lower) {
-            verbs.push(String::new());
-        }
-        was_lower = c.is_lowercase();
-        if c.is_alphanumeric() {
-            if let Some(last) = verbs.last_mut() {
-                last.extend(c.to_lowercase());
-            }
-        }
-    }
-    verbs.retain(|verb| !verb.is_empty());
-    verbs
-}
-
-/// What a tool does to what it names, by the words of its name.
-fn touch_of(verbs: &[String]) -> Option<Touch> {
-    const TABLE: [(Touch, &[&str]); 7] = [
-        (Touch::Deployed, &["deploy", "publish", "release"]),
-        (
-            Touch::Deleted,
-            &["delete", "remove", "rm", "trash", "archive"],
-        ),
-        (
-            Touch::Edited,
-            &[
-                "edit",
-                "replace",
-                "patch",
-                "update",
-                "insert",
-                "append",
-                "modify",
-                "multiedit",
-                "rename",
-                "move",
-                "diff",
-                "notebookedit",
-            ],
-        ),
-        (
-            Touch::Created,
-            &[
-                "write", "create", "new", "add", "save", "upload", "draft", "make",
-            ],
-        ),
-        (
-            Touch::Listed,
-            &[
-                "list", "ls", "glob", "grep", "find", "search", "tree", "query",
-            ],
-        ),
-        (
-            Touch::Read,
-            &[
-                "read", "view", "open", "cat", "get", "fetch", "webfetch", "show", "load",
-                "download", "navigate", "goto", "visit", "browse", "scrape", "crawl",
-            ],
-        ),
-        (
-            Touch::Ran,
-            &["run", "test", "execute", "trigger", "call", "preview"],
-        ),
-    ];
-    TABLE
-        .into_iter()
-        .find(|(_, names)| verbs.iter().any(|verb| names.contains(&verb.as_str())))
-        .map(|(touch, _)| touch)
-}
-
-fn editor_touch(command: &str) -> Option<Touch> {
-    Some(match command {
-        "view" | "open" | "read" => Touch::Read,
-        "create" | "write" => Touch::Created,
-        "str_replace" | "insert" | "undo_edit" | "edit" | "replace" | "append" | "rename" => {
-            Touch::Edited
-        }
-        "delete" => Touch::Deleted,
-        _ => return None,
-    })
 }
 
 #[cfg(test)]

@@ -13,9 +13,16 @@ pub(super) fn told(text: &str) -> String {
         "\nContinue the conversation from where",
         "</summary>",
     ];
-    let start = BEFORE.iter().filter_map(|mark| text.find(mark).map(|at| at + mark.len())).min();
+    let start = BEFORE
+        .iter()
+        .filter_map(|mark| text.find(mark).map(|at| at + mark.len()))
+        .min();
     let told = start.and_then(|at| text.get(at..)).unwrap_or(text);
-    let end = AFTER.iter().filter_map(|mark| told.rfind(mark)).min().unwrap_or(told.len());
+    let end = AFTER
+        .iter()
+        .filter_map(|mark| told.rfind(mark))
+        .min()
+        .unwrap_or(told.len());
     defuse(told.get(..end).unwrap_or(told).trim().to_owned())
 }
 
@@ -46,8 +53,16 @@ pub(crate) fn shorten(text: &str, limit: u64, count: &dyn Fn(&str) -> Tokens) ->
         }
     }
     kept.sort_by_key(|(place, _)| *place);
-    let joined = kept.into_iter().map(|(_, section)| section).collect::<Vec<_>>().join("\n");
-    if count(&joined).0 <= limit { joined } else { middle_out(&joined, limit, count) }
+    let joined = kept
+        .into_iter()
+        .map(|(_, section)| section)
+        .collect::<Vec<_>>()
+        .join("\n");
+    if count(&joined).0 <= limit {
+        joined
+    } else {
+        middle_out(&joined, limit, count)
+    }
 }
 
 /// The numbered sections of a summary; what stands before the first has the number 0.
@@ -62,7 +77,9 @@ fn sections(text: &str) -> Vec<(u8, &str)> {
             (!indented && rest.starts_with(' ') && (1..=9).contains(&number)).then_some(number)
         });
         // Sections count up; a numbered list inside one does not go on where the sections are.
-        if let Some(number) = number.filter(|number| *number == starts.last().map_or(0, |(last, _)| *last) + 1) {
+        if let Some(number) =
+            number.filter(|number| *number == starts.last().map_or(0, |(last, _)| *last) + 1)
+        {
             starts.push((number, at));
         }
         at += line.len();
@@ -75,7 +92,11 @@ fn sections(text: &str) -> Vec<(u8, &str)> {
         }
     }
     let ends = starts.iter().skip(1).map(|(_, at)| *at).chain([text.len()]);
-    sections.extend(starts.iter().zip(ends).map(|((number, start), end)| (*number, text.get(*start..end).unwrap_or("").trim_end())));
+    sections.extend(
+        starts.iter().zip(ends).map(|((number, start), end)| {
+            (*number, text.get(*start..end).unwrap_or("").trim_end())
+        }),
+    );
     sections
 }
 
@@ -98,7 +119,7 @@ fn middle_out(text: &str, limit: u64, count: &dyn Fn(&str) -> Tokens) -> String 
             length - keep,
             tail.trim_start()
         );
-        if count(&cut).0 <= limit || keep == 0 {
+        if count(&cut).0 <= limit {
             return cut;
         }
         keep = keep * 4 / 5;
@@ -124,20 +145,32 @@ mod tests {
     #[test]
     fn requests_and_what_was_pending_outlast_code() {
         let body = "word ".repeat(120);
-        let text: String = (1..=9).map(|number| format!("{number}. Section {number}:\n{body}\n")).collect();
+        let text: String = (1..=9)
+            .map(|number| format!("{number}. Section {number}:\n{body}\n"))
+            .collect();
         let short = shorten(&text, 500, &rough);
         assert!(rough(&short) <= Tokens(500));
         for number in [1, 6, 8] {
-            assert!(short.contains(&format!("{number}. Section {number}:")), "{short}");
+            assert!(
+                short.contains(&format!("{number}. Section {number}:")),
+                "{short}"
+            );
         }
         assert!(!short.contains("3. Section 3:"), "{short}");
-        assert_eq!(shorten(&short, 500, &rough), short, "what was shortened once stays as it is");
+        assert_eq!(
+            shorten(&short, 500, &rough),
+            short,
+            "what was shortened once stays as it is"
+        );
     }
 
     #[test]
     fn a_text_without_sections_loses_its_middle() {
         let short = shorten(&"ab ".repeat(1_000), 100, &rough);
-        assert!(rough(&short) <= Tokens(100) && short.contains("characters left out"), "{short}");
+        assert!(
+            rough(&short) <= Tokens(100) && short.contains("characters left out"),
+            "{short}"
+        );
         assert_eq!(shorten("a b c", 0, &rough).len(), 0);
     }
 }

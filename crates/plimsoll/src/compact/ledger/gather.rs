@@ -1,81 +1,56 @@
 //! Gathering the facts of a transcript in one pass over its messages.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
-use super::calls::{self, Reading, TodoChange};
+use super::calls::{self, Reading};
 use super::commands::{self, Commands};
 use super::errors::Failures;
-use super::items::{Items, Touch};
+use super::items::Items;
+use super::lexicon::LEXICON;
 use super::line::{one_line, opening};
-use super::outcome::{self, Outcome, Told};
+use super::outcome::{self, Outcome};
 use super::sentence::passages;
-use super::todos::{Status, Todo, checklist};
+use super::standing::plain_words;
+use super::todos::checklist;
+use super::trail::{Step, Trail};
 use super::{Ledger, Note, PendingCall, Words, value};
 use crate::compact::continuation::parse_continuation;
 use crate::transcript::{
     Author, BlockKind, Message, ToolCall, ToolResult, Transcript, is_summary, typed_words,
 };
-use crate::wire::Text;
 
 /// How long a report or decision may be, in characters.
-const NOTE: usize = 320;
-/// How many of the last steps are kept for telling what was being done.
-const STEPS: usize = 16;
-/// How many of the last texts that were written are kept.
-const SNIPPETS: usize = 4;
+pub(super) const NOTE: usize = 320;
 /// How much of a call's arguments is searched for identifiers, in bytes.
 const SEARCHED: usize = 8_192;
 /// How many identifiers are followed.
 const NAMES: usize = 200;
 
-/// What a ledger does not hold, but telling what was being done needs.
-#[derive(Debug, Default)]
-pub(crate) struct Trail {
-    /// The last calls, oldest first.
-    pub(crate) steps: VecDeque<Step>,
-    /// The last text of the model.
-    pub(crate) last_text: Option<String>,
-    /// What was written last, with its place, oldest first.
-    pub(crate) snippets: VecDeque<(String, String)>,
-    /// The number of the last message of the user.
-    pub(crate) turn: u32,
-}
-
-/// A call and what became of it.
-#[derive(Debug)]
-pub(crate) struct Step {
-    pub(crate) tool: String,
-    pub(crate) about: String,
-    pub(crate) outcome: Outcome,
-    /// The line of its result that tells: an error, or a sum. The tool's text: data.
-    pub(crate) line: Option<String>,
-}
-
 /// A call that waits for its result.
-struct OpenCall {
-    id: Option<String>,
-    tool: String,
-    reading: Reading,
-    turn: u32,
+pub(super) struct OpenCall {
+    pub(super) id: Option<String>,
+    pub(super) tool: String,
+    pub(super) reading: Reading,
+    pub(super) turn: u32,
 }
 
 #[derive(Default)]
-struct Gather {
-    ledger: Ledger,
-    items: Items,
-    commands: Commands,
-    failures: Failures,
-    open: Vec<OpenCall>,
-    by_id: HashMap<String, usize>,
-    terms: HashSet<String>,
-    known: HashSet<String>,
-    trail: Trail,
+pub(super) struct Gather {
+    pub(super) ledger: Ledger,
+    pub(super) items: Items,
+    pub(super) commands: Commands,
+    pub(super) failures: Failures,
+    pub(super) open: Vec<OpenCall>,
+    pub(super) by_id: HashMap<String, usize>,
+    pub(super) terms: HashSet<String>,
+    pub(super) known: HashSet<String>,
+    pub(super) trail: Trail,
     /// The last text of the model in the current turn.
-    report: Option<String>,
+    pub(super) report: Option<String>,
     /// Whether something that had failed just went well: the model's next text says why.
-    fixed: bool,
-    added: u32,
+    pub(super) fixed: bool,
+    pub(super) added: u32,
 }
 
 /// Gathers the facts of the messages in `range`, and the trail that leads to its end.
@@ -125,7 +100,8 @@ impl Gather {
                 BlockKind::ToolCall(call) => self.call(call),
                 BlockKind::ToolResult(result) => self.result(result),
                 BlockKind::Compaction(Some(text)) => {
-                    self.ledger.earlier = Some(super::earlier::told(&text.decode())).filter(|told| !told.is_empty());
+                    self.ledger.earlier =
+                        Some(super::earlier::told(&text.decode())).filter(|told| !told.is_empty());
                 }
                 _ => {}
             }
@@ -197,7 +173,7 @@ impl Gather {
             }
             if std::mem::take(&mut self.fixed) {
                 let told = opening(&text, NOTE);
-                self.note(told, true);
+                self.note(told, false);
             } else {
                 for passage in passages(&text)
                     .into_iter()
@@ -212,7 +188,7 @@ impl Gather {
         }
     }
 
-    fn note(&mut self, text: String, decided: bool) {
+    pub(super) fn note(&mut self, text: String, decided: bool) {
         let known = self
             .ledger
             .notes
@@ -248,7 +224,11 @@ impl Gather {
             self.by_id.insert(id.clone(), self.open.len());
         }
         // A call without a name is a call all the same.
-        let name = if name.trim().is_empty() { "tool".into() } else { name };
+        let name = if name.trim().is_empty() {
+            "tool".into()
+        } else {
+            name
+        };
         self.open.push(OpenCall {
             id,
             tool: one_line(&name, 60),
@@ -300,171 +280,6 @@ impl Gather {
         self.record(call, told, result);
     }
 
-    /// What the user answers to a tool's question, or says when refusing a call, travels in a result.
-    fn answer_of_the_user(&mut self, call: &OpenCall, result: &ToolResult<'_>) {
-        const REFUSAL: &str = "The user doesn't want to proceed with this tool use.";
-        let asks = matches!(
-            call.tool.as_str(),
-            "AskUserQuestion"
-                | "ExitPlanMode"
-                | "request_user_input"
-                | "ask_followup_question"
-                | "ask_user"
-        );
-        let Some(text) = result
-            .texts()
-            .next()
-            .map(|text: Text<'_>| text.decode_start(2_000))
-        else {
-            return;
-        };
-        let refusal = result.is_error == Some(true) && text.starts_with(REFUSAL);
-        if refusal {
-            let said = text
-                .split_once("the user said:")
-                .map_or("", |(_, said)| said.trim());
-            if !said.is_empty() {
-                self.note(
-                    one_line(
-                        &format!("The user refused {} and said: {said}", call.tool),
-                        NOTE,
-                    ),
-                    true,
-                );
-            }
-        } else if asks {
-            self.note(
-                one_line(&format!("Answer to {}: {text}", call.tool), NOTE),
-                true,
-            );
-        }
-    }
-
-    fn record(&mut self, call: OpenCall, told: Told, result: &ToolResult<'_>) {
-        let OpenCall {
-            tool,
-            reading,
-            turn,
-            ..
-        } = call;
-        let command = reading.command.as_deref().map(commands::shown);
-        let failed = told.outcome.is_failure();
-        let first = reading
-            .touches
-            .first()
-            .map(|(path, touch)| (one_line(path, 240), *touch));
-        let about = command
-            .clone()
-            .or_else(|| first.as_ref().map(|(path, _)| path.clone()))
-            .or_else(|| {
-                reading
-                    .about
-                    .as_deref()
-                    .map(|about| one_line(about, commands::COMMAND))
-            })
-            .unwrap_or_default();
-        let source = if command.is_some() || about.is_empty() {
-            about.clone()
-        } else {
-            one_line(&format!("{tool} {about}"), 240)
-        };
-        let source = if source.is_empty() {
-            tool.clone()
-        } else {
-            source
-        };
-        for (path, touch) in &reading.touches {
-            let path = one_line(path, 240);
-            if path.is_empty() {
-                continue;
-            }
-            // A search that finds nothing and a look that fails say little about what they name.
-            if failed && !touch.changes() && command.is_some() {
-                continue;
-            }
-            if !failed && touch.changes() {
-                self.failures.changed(&path);
-            }
-            let outcome = if failed { Outcome::Failed } else { Outcome::Ok };
-            self.items.touch(&path, *touch, outcome, turn);
-        }
-        if let Some(line) = command.filter(|line| !line.is_empty()) {
-            self.commands.ran(&line, told.outcome, turn);
-        }
-        // A search without a match ends with 1 and says nothing.
-        let telling = told.error.as_deref().filter(|_| failed);
-        if let Some(error) = telling {
-            self.failures.failed(error, &source, turn);
-        } else if !failed {
-            self.fixed |= self.failures.succeeded(&source, turn);
-        }
-        if !failed {
-            self.todos(&reading, result);
-            if let (Some(written), Some((path, Touch::Created | Touch::Edited))) =
-                (reading.written, &first)
-            {
-                self.trail.snippets.push_back((path.clone(), written));
-                if self.trail.snippets.len() > SNIPPETS {
-                    self.trail.snippets.pop_front();
-                }
-            }
-        }
-        let line = told.error.filter(|_| failed).or(told.sum);
-        self.step(Step {
-            tool,
-            about,
-            outcome: told.outcome,
-            line,
-        });
-    }
-
-    fn step(&mut self, step: Step) {
-        self.trail.steps.push_back(step);
-        if self.trail.steps.len() > STEPS {
-            self.trail.steps.pop_front();
-        }
-    }
-
-    fn todos(&mut self, reading: &Reading, result: &ToolResult<'_>) {
-        if let Some(todos) = &reading.todos {
-            self.ledger.todos.clone_from(todos);
-        }
-        match &reading.todo_change {
-            Some(TodoChange::Add(what)) => {
-                self.added += 1;
-                // The tool numbers its entries and says which number this one has.
-                let told = result
-                    .texts()
-                    .next()
-                    .map(|text| text.decode_start(200).into_owned())
-                    .unwrap_or_default();
-                let number: String = told.split_once('#').map_or(String::new(), |(_, rest)| {
-                    rest.chars().take_while(char::is_ascii_digit).collect()
-                });
-                let number = if number.is_empty() {
-                    self.added.to_string()
-                } else {
-                    number
-                };
-                self.ledger
-                    .todos
-                    .push(Todo::new(&format!("#{number} {what}"), Status::Open));
-            }
-            Some(TodoChange::Set(number, status)) => {
-                let prefix = format!("#{} ", number.trim_start_matches('#'));
-                for todo in self
-                    .ledger
-                    .todos
-                    .iter_mut()
-                    .filter(|todo| todo.what.starts_with(&prefix))
-                {
-                    todo.status = *status;
-                }
-            }
-            None => {}
-        }
-    }
-
     fn finish(mut self, answered_later: &HashSet<String>) -> (Ledger, Trail) {
         for call in std::mem::take(&mut self.open) {
             if call
@@ -491,7 +306,7 @@ impl Gather {
             if about.is_empty() {
                 continue;
             }
-            self.step(Step {
+            self.trail.step(Step {
                 tool: call.tool.clone(),
                 about: about.clone(),
                 outcome: Outcome::Unanswered,
@@ -529,37 +344,15 @@ fn append(words: &mut String, more: &str) {
 
 /// Whether a sentence of the model says what it decided or found to be the cause.
 fn decides(passage: &str) -> bool {
-    const CUES: [&str; 26] = [
-        "root cause",
-        "decided",
-        "i'll go with",
-        "chose ",
-        "the problem was",
-        "the issue was",
-        "the problem is that",
-        "the issue is that",
-        "turns out",
-        "the fix is",
-        "instead of",
-        "because ",
-        "ursache",
-        "entschieden",
-        "le problème",
-        "la cause",
-        "decidí",
-        "el problema era",
-        "причина",
-        "решил",
-        "原因",
-        "根本",
-        "決め",
-        "결정",
-        "원인",
-        "the bug",
-    ];
-    if passage.len() > 600 || super::sentence::is_fenced(passage) {
+    if passage.len() > 600
+        || passage.starts_with('#')
+        || passage.ends_with(':')
+        || super::sentence::is_fenced(passage)
+    {
         return false;
     }
     let lower = passage.to_lowercase();
-    CUES.iter().any(|cue| lower.contains(cue))
+    LEXICON
+        .decides
+        .is_in(&lower, &plain_words(&lower).collect::<Vec<_>>())
 }

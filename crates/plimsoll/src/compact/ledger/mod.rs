@@ -10,15 +10,24 @@ pub(crate) mod earlier;
 mod errors;
 pub(crate) mod gather;
 mod items;
+mod lexicon;
 pub(crate) mod line;
 pub(crate) mod notation;
 pub(crate) mod outcome;
+mod paste;
+pub(crate) mod rank;
+mod reading;
+mod record;
 pub(crate) mod select;
+
 mod sentence;
 mod shell;
 mod standing;
+mod todo_tools;
 mod todos;
+pub(crate) mod trail;
 mod value;
+mod verbs;
 mod words;
 
 #[cfg(test)]
@@ -184,18 +193,6 @@ impl Ledger {
         gather::gather(transcript, range).0
     }
 
-    /// The room a ledger may take in a result of some size: a quarter of it, within 512 and 4,000 tokens.
-    ///
-    /// ```
-    /// use plimsoll::{Tokens, compact::Ledger};
-    /// assert_eq!(Ledger::bound(Tokens(8_000)), Tokens(2_000));
-    /// assert_eq!(Ledger::bound(Tokens(100)), Tokens(512));
-    /// assert_eq!(Ledger::bound(Tokens(1_000_000)), Tokens(4_000));
-    /// ```
-    pub fn bound(target: Tokens) -> Tokens {
-        Tokens((target.0 / 4).clamp(512, 4_000))
-    }
-
     /// Merges two ledgers of consecutive parts of a history. The turns of `newer` go on counting where `older` ends.
     ///
     /// Chronological order is the rule: what `newer` knows about an item, a command, an error or the list of to-dos
@@ -254,7 +251,7 @@ impl Ledger {
 
     /// Reads a ledger back from text that [`render`](Self::render) or [`extract`](super::extract()) wrote.
     pub fn parse(text: &str) -> Self {
-        notation::parse(text)
+        reading::parse(text)
     }
 
     /// Brings the ledger under a bound, constraints first; what does not fit is counted.

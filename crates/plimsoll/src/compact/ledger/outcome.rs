@@ -185,7 +185,17 @@ fn clean(line: &str) -> String {
         rest = escape.get(skip..).unwrap_or("");
     }
     clean.push_str(rest);
-    clean.trim().to_owned()
+    // Progress is drawn over with carriage returns; what stands last is what one sees.
+    let line = clean.trim().rsplit('\r').next().unwrap_or("").trim();
+    let line = line.strip_prefix("<tool_use_error>").unwrap_or(line);
+    let line = line.strip_suffix("</tool_use_error>").unwrap_or(line);
+    // A frame drawn around a message tells nothing.
+    let is_tag = line.starts_with('<') && line.ends_with('>') && !line.contains(' ');
+    if is_tag || line.chars().filter(|c| c.is_alphabetic()).count() < 3 {
+        String::new()
+    } else {
+        line.trim().to_owned()
+    }
 }
 
 /// The first line that looks like an error.

@@ -4,9 +4,9 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
 use super::notation::{Fact, names_entry, reach_entry};
+use super::rank::{BULK, REQUESTS, Rank, STANDING, VALUES, rank, rank_words};
 use super::sentence::passages;
-use super::standing::{Tier, weigh};
-use super::{Ledger, LeftOut, Status, Words, earlier, value, words};
+use super::{Ledger, LeftOut, Words, earlier, value, words};
 use crate::units::Tokens;
 
 /// A message of at most this many characters is kept whole before a longer one is searched.
@@ -15,20 +15,6 @@ const SHORT_MESSAGE: usize = 240;
 const REQUEST: usize = 1_600;
 /// A single passage longer than this is shown by its beginning, in characters.
 const PASSAGE: usize = 600;
-
-/// How early something is chosen. Lower goes first; narrative takes ranks in between.
-pub(crate) type Rank = u8;
-
-pub(crate) const REQUESTS: Rank = 0;
-pub(crate) const STANDING: Rank = 2;
-pub(crate) const VALUES: Rank = 8;
-const WORK: Rank = 12;
-const CHANGED: Rank = 14;
-const SAID: Rank = 18;
-const REPORTED: Rank = 20;
-const SEEN: Rank = 26;
-const OLD: Rank = 32;
-const BULK: Rank = 38;
 
 /// All facts of a ledger, in the order in which they are written.
 pub(crate) fn facts(ledger: &Ledger) -> Vec<Fact> {
@@ -108,7 +94,11 @@ impl<'l> Selection<'l> {
     ) -> Self {
         let lower = instructions.unwrap_or("").to_lowercase();
         let mut wanted = words::terms(&lower);
-        wanted.extend(value::words(&lower).filter(|word| value::is_traceable(word)).map(str::to_owned));
+        wanted.extend(
+            value::words(&lower)
+                .filter(|word| value::is_traceable(word))
+                .map(str::to_owned),
+        );
         let mut selection = Self {
             wanted,
             takes_earlier: false,
@@ -250,11 +240,22 @@ impl<'l> Selection<'l> {
                     self.refused.push(candidate);
                     continue;
                 }
-                *text = earlier::shorten(text, self.earlier_limit.0.min(room.0).saturating_sub(12), self.count);
+                *text = earlier::shorten(
+                    text,
+                    self.earlier_limit.0.min(room.0).saturating_sub(12),
+                    self.count,
+                );
             }
-            let between = if matches!(candidate.fact, Fact::Name(_)) { 2 } else { 1 };
-            let counted = candidate.cost.filter(|_| !matches!(candidate.fact, Fact::Earlier(_)));
-            let cost = counted.unwrap_or_else(|| (self.count)(&candidate.fact.entry()) + Tokens(between));
+            let between = if matches!(candidate.fact, Fact::Name(_)) {
+                2
+            } else {
+                1
+            };
+            let counted = candidate
+                .cost
+                .filter(|_| !matches!(candidate.fact, Fact::Earlier(_)));
+            let cost =
+                counted.unwrap_or_else(|| (self.count)(&candidate.fact.entry()) + Tokens(between));
             candidate.cost = Some(cost);
             if cost <= *room {
                 *room = *room - cost;
@@ -337,62 +338,6 @@ impl<'l> Selection<'l> {
         }
         ledger.words = parts.into_values().flatten().collect();
         ledger
-    }
-}
-
-fn rank_words(words: &Words, last: u32) -> (Rank, u8) {
-    let all = passages(&words.text);
-    let (tier, score) = all
-        .iter()
-        .map(|passage| weigh(passage))
-        .min_by_key(|(tier, score)| (*tier, Reverse(*score)))
-        .unwrap_or((Tier::Plain, 0));
-    let recent = words.turn + 3 > last;
-    let rank = match (tier, words.changed_by) {
-        (Tier::Bulk, _) => BULK,
-        (Tier::Standing | Tier::Value, Some(_)) | (Tier::Value, None) => VALUES,
-        (Tier::Standing, None) => STANDING,
-        _ if recent => SAID,
-        (Tier::Short, _) => SAID + 2,
-        (Tier::Plain, _) => REPORTED + 2,
-    };
-    (rank, score)
-}
-
-/// The rank of a fact that is not the user's words, and how recent it is.
-fn rank(ledger: &Ledger, fact: &Fact, nth: u32) -> (Rank, u32) {
-    let old = |turn: u32, rank: Rank| {
-        if turn + 6 > ledger.turns {
-            rank
-        } else {
-            rank + 4
-        }
-    };
-    match fact {
-        Fact::Earlier(_) => (STANDING + 1, 0),
-        // A long list is shown by its beginning, and what is being worked on.
-        Fact::Todo(todo) if todo.status == Status::Active || (todo.is_open() && nth <= 12) => (WORK, u32::MAX - nth),
-        Fact::Todo(todo) if todo.is_open() => (SEEN, u32::MAX - nth),
-        Fact::Todo(_) => (SEEN + 2, nth),
-        Fact::Pending(call) => (WORK, call.turn),
-        Fact::Item(item) if item.is_changed() => (old(item.turn, CHANGED), nth),
-        Fact::Item(item) => (old(item.turn, SEEN + 1), nth),
-        Fact::Failure(failure) if failure.fix.is_none() => {
-            (old(failure.turn, CHANGED), failure.turn)
-        }
-        Fact::Failure(failure) => (old(failure.turn, SEEN), failure.turn),
-        Fact::Note(note) => (
-            old(
-                note.turn,
-                if note.decided { REPORTED + 1 } else { REPORTED },
-            ),
-            nth,
-        ),
-        Fact::Name(_) => (REPORTED + 1, u32::MAX - nth),
-        Fact::Command(command) if command.outcome.is_failure() => (old(command.turn, SEEN), nth),
-        Fact::Command(command) => (old(command.turn, SEEN + 2), nth),
-        Fact::Artifact(_) => (OLD, nth),
-        Fact::Words(_) => (OLD, nth),
     }
 }
 

@@ -74,7 +74,17 @@ fn a_session_is_gathered() {
         call("6", "Bash", &serde_json::json!({"command": "sleep 100"})),
     ]));
     assert_eq!(ledger.words.len(), 1);
-    insta::assert_snapshot!(ledger.render("s/~e"), @"");
+    insta::assert_snapshot!(ledger.render("s/~e"), @r#"
+- [1] Fix the failing test in `src/a.rs`. Never touch `main`.
+- [todo open] write docs
+- [call] `Bash`: `sleep 100`; at 1
+- [item] `/w/src/a.rs`: read, edited; last edited, ok; at 1
+- [command] `cargo test`: ok; 2 runs; at 1
+- [error] `error[E0308]: mismatched types` from `cargo test`; at 1; fixed at 1 after changing `/w/src/a.rs`
+- [after 1] The root cause was a wrong type; the test passes now.
+- [names] `src/a.rs`
+- [reach] 1 user messages so far
+"#);
 }
 
 #[test]

@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
+use super::lexicon::{LEXICON, WordList};
 use super::sentence::passages;
 use super::standing::{self, Tier, plain_words};
-use super::value;
+use super::{paste, value};
 
 /// A user's message, or a passage of one, verbatim.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,284 +32,107 @@ impl Words {
             .any(|passage| standing::weigh(passage).0 <= Tier::Value)
     }
 
-    /// The message cut into its passages, each with the mark only if it is what the later message changed.
+    /// The message cut into its passages, each with the mark only if it is what the later message changed. Pasted
+    /// passages in a row are one.
     pub(super) fn split(&self, all: &[Self]) -> Vec<Self> {
         let later: Vec<Passage> = all
             .iter()
             .filter(|words| Some(words.turn) == self.changed_by)
-            .flat_map(|words| passages(&words.text))
-            .map(Passage::read)
+            .flat_map(|words| Passage::all(&words.text))
             .collect();
-        passages(&self.text)
-            .into_iter()
-            .map(|text| {
-                let passage = Passage::read(text);
-                let changed = later.iter().any(|later| later.changes(&passage));
-                Self {
-                    turn: self.turn,
-                    part: true,
-                    text: text.to_owned(),
-                    changed_by: self.changed_by.filter(|_| changed),
-                }
-            })
-            .collect()
+        let part = |text: &str, changed: bool| Self {
+            turn: self.turn,
+            part: true,
+            text: text.to_owned(),
+            changed_by: self.changed_by.filter(|_| changed),
+        };
+        let mut parts: Vec<Self> = Vec::new();
+        let mut paste: Option<std::ops::Range<usize>> = None;
+        let passages = passages(&self.text);
+        let mut at = 0;
+        for (passage, pasted) in passages.iter().zip(paste::pasted(&passages)) {
+            let start = self
+                .text
+                .get(at..)
+                .and_then(|rest| rest.find(passage))
+                .map_or(at, |found| at + found);
+            at = start + passage.len();
+            if pasted {
+                paste = Some(paste.map_or(start, |range| range.start)..at);
+                continue;
+            }
+            parts.extend(
+                paste
+                    .take()
+                    .and_then(|range| self.text.get(range))
+                    .map(|text| part(text, false)),
+            );
+            let changed = !later.is_empty() && {
+                let read = Passage::read(passage, self.is_long());
+                later.iter().any(|later| later.changes(&read))
+            };
+            parts.push(part(passage, changed));
+        }
+        parts.extend(
+            paste
+                .and_then(|range| self.text.get(range))
+                .map(|text| part(text, false)),
+        );
+        parts
+    }
+
+    /// The weight of the weightiest passage that is not pasted.
+    pub(super) fn weigh(&self) -> (Tier, u8) {
+        let passages = passages(&self.text);
+        let weights = passages
+            .iter()
+            .zip(paste::pasted(&passages))
+            .filter(|(_, pasted)| !pasted)
+            .map(|(passage, _)| standing::weigh(passage));
+        weights
+            .min_by_key(|(tier, score)| (*tier, std::cmp::Reverse(*score)))
+            .unwrap_or((Tier::Bulk, 0))
+    }
+
+    fn is_long(&self) -> bool {
+        self.text.len() > LONG
     }
 }
 
-/// Cues that something said before is void. One shared word of substance is enough.
-const CANCELS: &[&str] = &[
-    "forget",
-    "ignore",
-    "cancel",
-    "drop",
-    "scrap",
-    "no longer",
-    "never mind",
-    "nevermind",
-    "not anymore",
-    "disregard",
-    "withdraw",
-    "vergiss",
-    "ignoriere",
-    "nicht mehr",
-    "verwirf",
-    "oublie",
-    "ne plus",
-    "annule",
-    "olvida",
-    "ya no",
-    "cancela",
-    "esqueça",
-    "não mais",
-    "dimentica",
-    "non più",
-    "annulla",
-    "забудь",
-    "больше не",
-    "отмени",
-    "忘记",
-    "忘掉",
-    "不再",
-    "取消",
-    "作废",
-    "忘れて",
-    "やめて",
-    "取り消",
-    "잊어",
-    "취소",
-    "더 이상",
-];
-
-/// Cues that something said before has another value now. The values on both sides must be there too.
-const CHANGES: &[&str] = &[
-    "now",
-    "instead",
-    "changed",
-    "change",
-    "actually",
-    "rather than",
-    "from now on",
-    "correction",
-    "moved",
-    "extended",
-    "raise",
-    "raised",
-    "lower",
-    "lowered",
-    "increase",
-    "increased",
-    "reduce",
-    "reduced",
-    "update",
-    "updated",
-    "new",
-    "switch",
-    "jetzt",
-    "statt",
-    "stattdessen",
-    "geändert",
-    "doch",
-    "verschoben",
-    "neue",
-    "neuer",
-    "neues",
-    "ab sofort",
-    "maintenant",
-    "désormais",
-    "plutôt",
-    "au lieu",
-    "changé",
-    "reporté",
-    "nouvelle",
-    "nouveau",
-    "ahora",
-    "en lugar",
-    "en vez",
-    "cambia",
-    "cambió",
-    "nuevo",
-    "nueva",
-    "agora",
-    "em vez",
-    "mudou",
-    "novo",
-    "nova",
-    "ora",
-    "adesso",
-    "invece",
-    "cambiato",
-    "nuovo",
-    "nuova",
-    "теперь",
-    "вместо",
-    "измен",
-    "перенес",
-    "новый",
-    "现在",
-    "現在",
-    "改为",
-    "改成",
-    "改到",
-    "改為",
-    "而不是",
-    "変更",
-    "代わりに",
-    "ではなく",
-    "今は",
-    "今から",
-    "이제",
-    "대신",
-    "변경",
-    "바뀌",
-    "아니라",
-];
-
-/// Cues that one thing takes the place of another: enough where both name things, even without numbers.
-const SUBSTITUTES: &[&str] = &[
-    "instead", "actually", "rather than", "statt", "stattdessen", "plutôt", "au lieu", "en lugar", "en vez", "em vez", "invece",
-    "вместо", "改为", "改成", "改為", "而不是", "に変更", "代わりに", "ではなく", "대신", "아니라",
-];
-
-/// Words that say nothing about what a passage is about.
-const EMPTY: &[&str] = &[
-    "that",
-    "this",
-    "these",
-    "those",
-    "with",
-    "from",
-    "have",
-    "will",
-    "when",
-    "then",
-    "them",
-    "there",
-    "they",
-    "their",
-    "your",
-    "what",
-    "which",
-    "would",
-    "could",
-    "into",
-    "about",
-    "also",
-    "just",
-    "more",
-    "most",
-    "some",
-    "make",
-    "sure",
-    "than",
-    "here",
-    "nicht",
-    "eine",
-    "einen",
-    "einer",
-    "dass",
-    "sich",
-    "auch",
-    "noch",
-    "wird",
-    "sind",
-    "über",
-    "nach",
-    "dans",
-    "avec",
-    "pour",
-    "est",
-    "para",
-    "como",
-    "della",
-    "sono",
-    "esta",
-    "este",
-    "для",
-    "если",
-    "когда",
-    "чтобы",
-];
-
-/// Days and the like: values without digits.
-const DAYS: &[&str] = &[
-    "monday",
-    "tuesday",
-    "wednesday",
-    "thursday",
-    "friday",
-    "saturday",
-    "sunday",
-    "tomorrow",
-    "today",
-    "tonight",
-    "montag",
-    "dienstag",
-    "mittwoch",
-    "donnerstag",
-    "freitag",
-    "samstag",
-    "sonntag",
-    "lundi",
-    "mardi",
-    "mercredi",
-    "jeudi",
-    "vendredi",
-    "lunes",
-    "martes",
-    "miércoles",
-    "jueves",
-    "viernes",
-    "segunda",
-    "terça",
-    "quarta",
-    "quinta",
-    "sexta",
-    "понедельник",
-    "пятница",
-    "пятницу",
-    "周一",
-    "周五",
-    "金曜",
-    "月曜",
-    "금요일",
-    "월요일",
-];
+/// From how many bytes on a message says many things, so that a cue in it needs more to point at an earlier one.
+const LONG: usize = 600;
 
 /// The words of substance in a lower-case text, by their beginnings; in scripts without spaces, pairs of characters.
 /// What a path or an address is made of says nothing about what a passage is about.
 pub(super) fn terms(lower: &str) -> Vec<String> {
     let is_cue = |word: &str| {
-        CANCELS.contains(&word) || CHANGES.contains(&word) || EMPTY.contains(&word) || DAYS.contains(&word)
+        [
+            &LEXICON.cancels,
+            &LEXICON.changes,
+            &LEXICON.substitutes,
+            &LEXICON.empty,
+            &LEXICON.days,
+        ]
+        .into_iter()
+        .any(|list| list.has(word))
     };
     let mut terms: Vec<String> = value::words(lower)
         .filter(|word| !value::is_identifier(word))
         .flat_map(plain_words)
-        .filter(|word| word.chars().count() >= 4 && !word.chars().any(char::is_numeric) && !is_cue(word))
+        .filter(|word| {
+            word.chars().count() >= 4 && !word.chars().any(char::is_numeric) && !is_cue(word)
+        })
         .map(|word| word.chars().take(6).collect())
         .collect();
     let characters: Vec<char> = lower.chars().collect();
-    let wide = |c: &char| matches!(c, '\u{30a0}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '가'..='힣');
-    terms.extend(characters.windows(2).filter(|pair| pair.iter().all(wide)).map(|pair| pair.iter().collect()));
+    let wide =
+        |c: &char| matches!(c, '\u{30a0}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '가'..='힣');
+    terms.extend(
+        characters
+            .windows(2)
+            .filter(|pair| pair.iter().all(wide))
+            .map(|pair| pair.iter().collect()),
+    );
     terms
 }
 
@@ -320,56 +144,56 @@ struct Passage {
     day: bool,
     substitutes: bool,
     short: bool,
+    /// Whether it stands in a long message.
+    in_long: bool,
     standing: bool,
     cancels: bool,
     changes: bool,
 }
 
 impl Passage {
-    fn read(text: &str) -> Self {
+    /// The passages of a text that are not pasted.
+    fn all(text: &str) -> Vec<Self> {
+        let passages = passages(text);
+        let said = passages
+            .iter()
+            .zip(paste::pasted(&passages))
+            .filter(|(_, pasted)| !pasted);
+        said.map(|(passage, _)| Self::read(passage, text.len() > LONG))
+            .collect()
+    }
+
+    fn read(text: &str, in_long: bool) -> Self {
         let lower = text.to_lowercase();
-        let cue = |list: &[&str]| {
-            list.iter().any(|cue| {
-                let anywhere = cue.contains(' ')
-                    || cue.chars().any(|c| {
-                        !c.is_alphabetic() || value::is_unspaced(c) || ('가'..='힣').contains(&c)
-                    });
-                if anywhere {
-                    lower.contains(cue)
-                } else {
-                    plain_words(&lower).any(|word| {
-                        word == *cue
-                            || (cue.chars().count() >= 5
-                                && !cue.is_ascii()
-                                && word.starts_with(cue))
-                    })
-                }
-            })
-        };
+        let words: Vec<&str> = plain_words(&lower).collect();
+        let cue = |words_of: &WordList| words_of.is_in(&lower, &words);
         // At the start of a sentence "now" only says what comes next.
         let leads =
             lower.starts_with("now ") || lower.starts_with("jetzt ") || lower.starts_with("not ");
-        let cancels = cue(CANCELS);
+        let cancels = cue(&LEXICON.cancels);
         let terms = terms(&lower).into_iter().collect();
         // The number of a list entry is no value.
         let entry = lower.find(char::is_whitespace).filter(|end| {
-            lower.get(..*end).is_some_and(|first| first.ends_with(['.', ')']) && first.starts_with(|c: char| c.is_ascii_digit()))
+            lower.get(..*end).is_some_and(|first| {
+                first.ends_with(['.', ')']) && first.starts_with(|c: char| c.is_ascii_digit())
+            })
         });
         let numbers = value::words(lower.get(entry.unwrap_or(0)..).unwrap_or(""))
             .filter(|word| word.chars().any(char::is_numeric))
             .map(str::to_owned)
             .collect();
-        let day = DAYS.iter().any(|day| lower.contains(day));
+        let day = cue(&LEXICON.days);
         Self {
             terms,
             numbers,
             carries: value::has_value(text),
             day,
-            substitutes: cue(SUBSTITUTES),
+            substitutes: cue(&LEXICON.substitutes),
             short: text.chars().count() <= 160,
+            in_long,
             standing: standing::weigh(text).0 <= Tier::Value,
             cancels,
-            changes: cancels || (!leads && cue(CHANGES)),
+            changes: cancels || (!leads && cue(&LEXICON.changes)),
         }
     }
 
@@ -379,11 +203,20 @@ impl Passage {
             return false;
         }
         let shared = self.terms.intersection(&earlier.terms).count();
-        let same_number = self.numbers.iter().any(|number| earlier.numbers.contains(number));
-        let another_number = self.numbers.iter().any(|number| !earlier.numbers.contains(number));
+        let same_number = self
+            .numbers
+            .iter()
+            .any(|number| earlier.numbers.contains(number));
+        let another_number = self
+            .numbers
+            .iter()
+            .any(|number| !earlier.numbers.contains(number));
         let renumbered = another_number && !earlier.numbers.is_empty();
-        let replaced = renumbered || (self.day && earlier.day) || (self.substitutes && self.carries && earlier.carries);
-        shared >= 1 && ((self.short && (self.cancels || replaced)) || (same_number && another_number))
+        let replaced = renumbered
+            || (self.day && earlier.day)
+            || (self.substitutes && self.carries && earlier.carries);
+        shared >= if self.in_long { 2 } else { 1 }
+            && ((self.short && (self.cancels || replaced)) || (same_number && another_number))
     }
 }
 
@@ -391,16 +224,7 @@ impl Passage {
 pub(super) fn mark_changes(words: &mut [Words]) {
     let read: Vec<(u32, Vec<Passage>)> = words
         .iter()
-        .map(|words| {
-            (
-                words.turn,
-                passages(&words.text)
-                    .into_iter()
-                    .filter(|text| !value::is_bulk(text))
-                    .map(Passage::read)
-                    .collect(),
-            )
-        })
+        .map(|words| (words.turn, Passage::all(&words.text)))
         .collect();
     let changers: Vec<(u32, &Passage)> = read
         .iter()

@@ -1,0 +1,73 @@
+//! How early a fact is chosen: the user's words first, the weightiest passages before others, then the work.
+
+use super::notation::Fact;
+use super::standing::Tier;
+use super::todos::Status;
+use super::{Ledger, Words};
+
+/// How early something is chosen. Lower goes first; narrative takes ranks in between.
+pub(crate) type Rank = u8;
+
+pub(crate) const REQUESTS: Rank = 0;
+pub(crate) const STANDING: Rank = 2;
+pub(crate) const VALUES: Rank = 8;
+const WORK: Rank = 12;
+const CHANGED: Rank = 14;
+const SAID: Rank = 18;
+const REPORTED: Rank = 20;
+const SEEN: Rank = 26;
+const OLD: Rank = 32;
+pub(super) const BULK: Rank = 38;
+
+pub(super) fn rank_words(words: &Words, last: u32) -> (Rank, u8) {
+    let (tier, score) = words.weigh();
+    let recent = words.turn + 3 > last;
+    let rank = match (tier, words.changed_by) {
+        (Tier::Bulk, _) => BULK,
+        (Tier::Standing | Tier::Value, Some(_)) | (Tier::Value, None) => VALUES,
+        (Tier::Standing, None) => STANDING,
+        _ if recent => SAID,
+        (Tier::Short, _) => SAID + 2,
+        (Tier::Plain, _) => REPORTED + 2,
+    };
+    (rank, score)
+}
+
+/// The rank of a fact that is not the user's words, and how recent it is.
+pub(super) fn rank(ledger: &Ledger, fact: &Fact, nth: u32) -> (Rank, u32) {
+    let old = |turn: u32, rank: Rank| {
+        if turn + 6 > ledger.turns {
+            rank
+        } else {
+            rank + 4
+        }
+    };
+    match fact {
+        Fact::Earlier(_) => (STANDING + 1, 0),
+        // A long list is shown by its beginning, and what is being worked on.
+        Fact::Todo(todo) if todo.status == Status::Active || (todo.is_open() && nth <= 12) => {
+            (WORK, u32::MAX - nth)
+        }
+        Fact::Todo(todo) if todo.is_open() => (SEEN, u32::MAX - nth),
+        Fact::Todo(_) => (SEEN + 2, nth),
+        Fact::Pending(call) => (WORK, call.turn),
+        Fact::Item(item) if item.is_changed() => (old(item.turn, CHANGED), nth),
+        Fact::Item(item) => (old(item.turn, SEEN + 1), nth),
+        Fact::Failure(failure) if failure.fix.is_none() => {
+            (old(failure.turn, CHANGED), failure.turn)
+        }
+        Fact::Failure(failure) => (old(failure.turn, SEEN), failure.turn),
+        Fact::Note(note) => (
+            old(
+                note.turn,
+                if note.decided { REPORTED + 1 } else { REPORTED },
+            ),
+            nth,
+        ),
+        Fact::Name(_) => (REPORTED + 1, u32::MAX - nth),
+        Fact::Command(command) if command.outcome.is_failure() => (old(command.turn, SEEN), nth),
+        Fact::Command(command) => (old(command.turn, SEEN + 2), nth),
+        Fact::Artifact(_) => (OLD, nth),
+        Fact::Words(_) => (OLD, nth),
+    }
+}
