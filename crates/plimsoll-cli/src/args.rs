@@ -1,5 +1,7 @@
 //! The command line as typed: nothing is resolved here, and nothing is read.
 
+#![expect(clippy::doc_markdown, reason = "these comments are what --help prints")]
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueHint};
@@ -138,6 +140,7 @@ pub(crate) struct ModelsArgs {
 /// no threshold. When there is too little to compact, the output is the input unchanged.
 #[derive(Debug, Args)]
 #[command(after_help = "Example: plimsoll compact session.jsonl -o compacted.jsonl")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct CompactArgs {
     /// A transcript; `-` or none is standard input
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
@@ -250,10 +253,18 @@ pub(crate) fn lines(text: &str) -> Result<(u64, u64), String> {
     let wrong = || format!("`{text}` is no range of lines; give one like 10:20, counted from 1");
     let (first, last) = text.split_once(':').ok_or_else(wrong)?;
     let number = |digits: &str, open: u64| {
-        if digits.is_empty() { Ok(open) } else { digits.parse::<u64>().map_err(|_| wrong()) }
+        if digits.is_empty() {
+            Ok(open)
+        } else {
+            digits.parse::<u64>().map_err(|_| wrong())
+        }
     };
     let (first, last) = (number(first, 1)?, number(last, u64::MAX)?);
-    if first == 0 || last < first { Err(wrong()) } else { Ok((first, last)) }
+    if first == 0 || last < first {
+        Err(wrong())
+    } else {
+        Ok((first, last))
+    }
 }
 
 #[cfg(test)]

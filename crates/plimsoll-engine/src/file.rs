@@ -214,24 +214,21 @@ pub fn change_in_place(path: &Path, input: &Input, bytes: &[u8]) -> Result<PathB
         path: backup.clone(),
         source,
     })?;
-    match bytes.strip_prefix(input.bytes()) {
-        Some(appended) => {
-            let mut file = OpenOptions::new().append(true).open(path).map_err(failed)?;
-            // Once more, on the very file that is written to: the window in which another program may write is
-            // that between this look and the one write that follows.
-            let now = file.metadata().map_err(failed)?;
-            if Some(State::of(&now)) != input.state {
-                return Err(changed());
-            }
-            file.write_all(appended).map_err(failed)?;
-            file.sync_all().map_err(failed)?;
+    if let Some(appended) = bytes.strip_prefix(input.bytes()) {
+        let mut file = OpenOptions::new().append(true).open(path).map_err(failed)?;
+        // Once more, on the very file that is written to: the window in which another program may write is that between
+        // this look and the one write that follows.
+        let now = file.metadata().map_err(failed)?;
+        if Some(State::of(&now)) != input.state {
+            return Err(changed());
         }
-        None => {
-            if !input.is_current(path) {
-                return Err(changed());
-            }
-            write_whole(path, bytes)?;
+        file.write_all(appended).map_err(failed)?;
+        file.sync_all().map_err(failed)?;
+    } else {
+        if !input.is_current(path) {
+            return Err(changed());
         }
+        write_whole(path, bytes)?;
     }
     Ok(backup)
 }

@@ -232,16 +232,29 @@ fn recall_gives_the_part_that_was_removed() {
     let bench = Bench::new();
     let original = body(12);
     bench.write("t.json", &original);
-    let report = bench.run(["compact", "t.json", "--target-tokens", "4000", "--json"]).code(0).json();
+    let report = bench
+        .run(["compact", "t.json", "--target-tokens", "4000", "--json"])
+        .code(0)
+        .json();
     let id = report["artifact"].as_str().unwrap();
     let removed = bench.run(["recall", id]).code(0).out();
-    assert!(removed.starts_with(r#"{"role":"user","content":"Step 0:"#), "{removed}");
-    assert!(original.contains(&removed), "entries in a row keep what stood between them");
+    assert!(
+        removed.starts_with(r#"{"role":"user","content":"Step 0:"#),
+        "{removed}"
+    );
+    assert!(
+        original.contains(&removed),
+        "entries in a row keep what stood between them"
+    );
     let first = bench.run(["recall", id, "--lines", "1:1"]).code(0).out();
     assert!(removed.starts_with(&first) && first.lines().count() == 1);
     let page = bench.run(["recall", id, "--offset", "10", "--length", "20"]);
     assert_eq!(page.code(0).out(), removed[10..30]);
     assert!(page.err().contains("next offset 30"), "{}", page.err());
     let past = bench.run(["recall", id, "--offset", "99999999"]);
-    assert!(past.code(1).err().contains(&removed.len().to_string()), "{}", past.err());
+    assert!(
+        past.code(1).err().contains(&removed.len().to_string()),
+        "{}",
+        past.err()
+    );
 }

@@ -1,5 +1,14 @@
 //! The binary, from outside: what it prints, where, and with which exit code.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::string_slice,
+    reason = "a test that fails should stop at once"
+)]
+
 mod bad_input;
 mod compact;
 mod forms;
