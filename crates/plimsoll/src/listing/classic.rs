@@ -1,5 +1,7 @@
 //! The strategy `classic`: the arithmetic agents have used, to the character.
 
+use std::borrow::Cow;
+
 use super::budget::Budget;
 use super::entry::{Entry, Kind, Source, Visibility};
 use super::row::{ELLIPSIS, one_line};
@@ -7,13 +9,15 @@ use super::row::{ELLIPSIS, one_line};
 /// Characters a description may have, bundled ones included.
 pub(super) const CAP: usize = 250;
 /// Characters below which no description is worth listing.
-pub(super) const MINIMUM: i128 = 20;
+pub(super) const MINIMUM: usize = 20;
 
 /// One line as `classic` would write it.
 pub(super) struct Line {
     pub(super) text: String,
     /// Characters of its description that are shown.
     pub(super) shown: usize,
+    /// Characters of its description before the cap.
+    pub(super) asked: usize,
     /// Whether the budget, not the cap, took something away.
     pub(super) for_budget: bool,
 }
@@ -57,6 +61,7 @@ struct Full {
     name: String,
     /// None where only the name may be shown.
     description: Option<String>,
+    asked: usize,
     is_kept: bool,
     characters: i128,
 }
@@ -65,59 +70,58 @@ impl Full {
     fn new(entry: &Entry) -> Self {
         let name = one_line(&entry.name).into_owned();
         let is_named_only = entry.visibility != Visibility::Full;
-        let description = (!is_named_only).then(|| {
-            let mut text = one_line(&entry.description).into_owned();
-            let when = entry
-                .when_to_use
-                .as_deref()
-                .map(one_line)
-                .unwrap_or_default();
-            if !text.is_empty() && !when.is_empty() {
-                text.push_str(" - ");
-            }
-            text.push_str(&when);
-            truncate(text, CAP)
-        });
+        let mut text = one_line(&entry.description).into_owned();
+        let when = entry
+            .when_to_use
+            .as_deref()
+            .map_or(Cow::Borrowed(""), one_line);
+        if !text.is_empty() && !when.is_empty() {
+            text.push_str(" - ");
+        }
+        text.push_str(&when);
+        let asked = text.chars().count();
+        let description = (!is_named_only).then(|| truncate(text, CAP));
         let bundled = entry.kind == Kind::Prompt && entry.source == Source::Bundled;
         let characters = count(&name) + description.as_deref().map_or(2, |text| 4 + count(text));
         Self {
             name,
             description,
+            asked,
             is_kept: bundled || is_named_only,
             characters,
         }
     }
 
-    fn into_line(self) -> Line {
-        match self.description {
-            None => Line {
-                text: format!("- {}", self.name),
-                shown: 0,
-                for_budget: false,
-            },
-            Some(text) => Line {
-                shown: text.chars().count(),
-                text: format!("- {}: {text}", self.name),
-                for_budget: false,
-            },
-        }
+    fn into_line(mut self) -> Line {
+        let description = self.description.take();
+        self.line(description, false)
     }
 
-    fn into_cut(self, room: i128) -> Line {
+    fn into_cut(mut self, room: i128) -> Line {
         let whole = self.description.as_deref().map_or(0, count);
-        let Some(text) = self.description.filter(|_| room >= MINIMUM) else {
-            return Line {
-                text: format!("- {}", self.name),
-                shown: 0,
-                for_budget: whole > 0,
-            };
-        };
-        let text = truncate(text, usize::try_from(room).unwrap_or(usize::MAX));
-        let shown = text.chars().count();
+        let room = usize::try_from(room.max(0)).unwrap_or(usize::MAX);
+        let is_worth_it = room >= MINIMUM;
+        let text = self
+            .description
+            .take()
+            .filter(|_| is_worth_it)
+            .map(|text| truncate(text, room));
+        let for_budget = text.as_deref().map_or(0, count) < whole;
+        self.line(text, for_budget)
+    }
+
+    fn line(self, description: Option<String>, for_budget: bool) -> Line {
+        let (name, asked) = (self.name, self.asked);
+        let shown = description
+            .as_deref()
+            .map_or(0, |text| text.chars().count());
+        let text =
+            description.map_or_else(|| format!("- {name}"), |text| format!("- {name}: {text}"));
         Line {
-            text: format!("- {}: {text}", self.name),
+            text,
             shown,
-            for_budget: count(&text) < whole || whole > room,
+            asked,
+            for_budget,
         }
     }
 }

@@ -31,17 +31,15 @@ pub(super) fn cut(text: &str, room: usize, minimum: usize, style: Style) -> Opti
     let worth_a_word = least.max(most / 2).max(1);
     let worth_a_sentence = least.max(most - most / 4).max(1);
     let mut word = None;
-    let head = text.split_at_checked(limit)?.0;
+    let (head, rest) = text.split_at_checked(limit)?;
+    let mut next = rest.chars().next();
     let mut at = most;
-    let ends = head
-        .char_indices()
-        .rev()
-        .map(|(start, c)| start + c.len_utf8());
-    for end in ends {
+    for (start, last) in head.char_indices().rev() {
         if at < worth_a_word {
             break;
         }
-        if is_word_end(text, end) {
+        let end = start + last.len_utf8();
+        if is_word_end(text, end, last, next) {
             if style == Style::Words {
                 return Some(end);
             }
@@ -50,6 +48,7 @@ pub(super) fn cut(text: &str, room: usize, minimum: usize, style: Style) -> Opti
                 return Some(end);
             }
         }
+        next = Some(last);
         at -= 1;
     }
     word.or_else(|| {
@@ -86,14 +85,14 @@ pub(super) fn next_break(text: &str, from: usize) -> Option<usize> {
     if rest.is_empty() {
         return None;
     }
-    let ends = rest
-        .char_indices()
-        .map(|(start, c)| from + start + c.len_utf8());
-    Some(
-        ends.into_iter()
-            .find(|&end| is_word_end(text, end))
-            .unwrap_or(text.len()),
-    )
+    let mut characters = rest.char_indices().peekable();
+    while let Some((start, last)) = characters.next() {
+        let end = from + start + last.len_utf8();
+        if is_word_end(text, end, last, characters.peek().map(|&(_, next)| next)) {
+            return Some(end);
+        }
+    }
+    Some(text.len())
 }
 
 /// Whether a sentence ends just before `at`.
@@ -109,21 +108,14 @@ pub(super) fn is_sentence_end(text: &str, at: usize) -> bool {
     }
 }
 
-/// Whether a word ends just before `at`: before a space, and after any character of a script that writes none.
-fn is_word_end(text: &str, at: usize) -> bool {
-    let Some((head, rest)) = text.split_at_checked(at) else {
-        return false;
-    };
-    let Some(next) = rest.chars().next() else {
-        return true;
-    };
-    let Some(last) = head.chars().next_back() else {
-        return false;
-    };
-    if next == ' ' {
-        return last != ' ';
+/// Whether a word ends at `at`, between `last` and `next`: before a space, and after any character of a script that
+/// writes none.
+fn is_word_end(text: &str, at: usize, last: char, next: Option<char>) -> bool {
+    match next {
+        None => true,
+        Some(' ') => last != ' ',
+        Some(_) => is_wide(last) && is_grapheme_boundary(text, at),
     }
-    is_wide(last) && is_grapheme_boundary(text, at)
 }
 
 /// Scripts that are written without spaces between words, and their punctuation.

@@ -5,7 +5,7 @@
 
 use super::cut::Style;
 use super::fill::{Share, level};
-use super::last_tokens::fill_last_tokens;
+use super::last_tokens::{self, fill_last_tokens};
 use super::meter::{Cost, Meter, join};
 use super::overflow::{enforce, names_that_fit};
 use super::row::{Row, Shown};
@@ -41,13 +41,16 @@ pub(super) fn plan(rows: &[Row<'_>], meter: &mut Meter<'_>, how: &str) -> Plan {
         shown: rows.iter().map(|_| Shown::Name).collect(),
         closing: None,
     };
-    if !meter.holds(&text_of(rows, &names_only)) {
+    let names_text = text_of(rows, &names_only);
+    if !meter.holds(&names_text) {
         let plan = names_that_fit(rows, &mut slots, meter, how, room);
         return enforce(rows, meter, how, plan);
     }
     let mut limit = room;
-    // Lines are measured with their newline; the last one goes without.
-    limit.tokens = limit.tokens.saturating_add(meter.last_newline());
+    // By how much lines add up to more or less than the whole, the last newline included, shows on the names already.
+    let more = names.tokens.saturating_sub(meter.tokens(&names_text));
+    let less = meter.tokens(&names_text).saturating_sub(names.tokens);
+    limit.tokens = limit.tokens.saturating_add(more).saturating_sub(less);
     let first_limit = limit;
     let mut best: Option<(u64, bool, Vec<Slot<'_, '_>>)> = None;
     for _ in 0..CORRECTIONS {
@@ -226,10 +229,13 @@ fn water(tier: &mut [Slot<'_, '_>], meter: &mut Meter<'_>, limit: Cost, spent: C
             }
             total = total.plus(slot.cost);
         }
-        // Characters are exact; tokens were predicted, so the level is corrected until they fit.
+        // Characters are exact; tokens were predicted, so the level is corrected until they fit, and well.
         if !total.is_within(room) {
             squeeze += 1;
-        } else if style == Style::Words && (round > 1 || !meter.counts_tokens()) {
+        } else if round > 2
+            || style == Style::Words
+                && (!meter.counts_tokens() || room.tokens - total.tokens <= room.tokens / 32)
+        {
             break;
         } else {
             squeeze = 0;
@@ -294,12 +300,17 @@ fn words_in_turn(
     limit: Cost,
     mut spent: Cost,
 ) -> Cost {
+    // In a long list it is not worth measuring on for words that cost nothing.
+    let is_long = slots.len() > last_tokens::FEW;
     loop {
         let mut grew = false;
         for slot in slots
             .iter_mut()
             .filter(|slot| slot.is_served && !slot.is_done)
         {
+            if is_long && (spent.tokens >= limit.tokens || spent.characters >= limit.characters) {
+                return spent;
+            }
             let Some(next) = slot.row.grow(slot.shown) else {
                 slot.is_done = true;
                 continue;

@@ -8,7 +8,7 @@ use super::row::{Row, Shown};
 /// usual size; one of many thousand entries is left with a few tokens unused rather than counted a hundred times.
 const EFFORT: u64 = 1 << 20;
 /// Entries up to which lines that happen to add up to the whole are not trusted to do so always.
-const FEW: usize = 256;
+pub(super) const FEW: usize = 256;
 
 /// Gives cut and dropped descriptions their next word for as long as the finished text stays within the budget.
 ///

@@ -230,7 +230,7 @@ fn list_classic(entries: &[Entry], budget: &Budget<'_>) -> (String, Vec<EntryRep
         }
         is_first = false;
         text.push_str(&line.text);
-        let asked = Row::new(0, entry, usize::MAX, 0).asked_characters;
+        let asked = line.asked;
         let (state, reason) = if entry.visibility == Visibility::NameOnly && asked > 0 {
             (State::NameOnly, Some(Reason::Visibility))
         } else if line.for_budget {
@@ -299,11 +299,5 @@ fn fate_of(row: &Row<'_>, shown: Shown) -> EntryReport {
         Shown::Part { .. } if shown == row.whole => (State::Cut, Some(Reason::EntryCap)),
         Shown::Part { .. } => (State::Cut, Some(Reason::Budget)),
     };
-    fate(
-        row.entry,
-        state,
-        reason,
-        asked,
-        row.text(shown).chars().count(),
-    )
+    fate(row.entry, state, reason, asked, row.characters(shown))
 }

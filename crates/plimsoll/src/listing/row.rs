@@ -96,7 +96,7 @@ impl<'a> Row<'a> {
         };
         if joined > cap {
             row.whole = row.capped(cap);
-            row.whole_characters = length(&row.text(row.whole));
+            row.whole_characters = row.characters(row.whole);
         }
         row
     }
@@ -192,7 +192,7 @@ impl<'a> Row<'a> {
                 .checked_sub(beside)
                 .and_then(|left| cut(Lead::Description, left, least));
             if let Some(shown) = end.and_then(|end| part(Lead::Description, end, tail))
-                && length(&self.text(shown)) >= self.minimum
+                && self.characters(shown) >= self.minimum
             {
                 return Some(shown);
             }
@@ -220,9 +220,7 @@ impl<'a> Row<'a> {
                     end,
                     tail: Tail::None,
                 };
-                if end >= self.lead(lead).len()
-                    || self.text(part).chars().count() >= self.whole_characters
-                {
+                if end >= self.lead(lead).len() || self.characters(part) >= self.whole_characters {
                     self.whole
                 } else {
                     part
@@ -239,7 +237,7 @@ impl<'a> Row<'a> {
             return None;
         }
         let text = self.lead(lead);
-        let now = length(&self.text(shown));
+        let now = self.characters(shown);
         let next = if let Some(end) = cut::next_break(text, end) {
             let is_all = end >= text.len()
                 && lead == self.only()
@@ -257,16 +255,16 @@ impl<'a> Row<'a> {
                 .into_iter()
                 .filter(|&room| room > now)
                 .filter_map(|room| self.fit(room, cut::Style::Words))
-                .find(|&next| length(&self.text(next)) > now)
+                .find(|&next| self.characters(next) > now)
                 .unwrap_or(self.whole)
         };
         // Beyond the cap there is only the capped form; the last character takes the place of the ellipsis.
-        let next = if length(&self.text(next)) > self.whole_characters {
+        let next = if self.characters(next) > self.whole_characters {
             self.whole
         } else {
             next
         };
-        let longer = length(&self.text(next));
+        let longer = self.characters(next);
         (longer > now || (longer == now && next == self.whole)).then_some(next)
     }
 
@@ -282,11 +280,25 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// The description as shown.
-    pub(super) fn text(&self, shown: Shown) -> String {
-        let mut text = String::new();
-        self.write_text(shown, &mut text);
-        text
+    /// Characters of the description as shown.
+    pub(super) fn characters(&self, shown: Shown) -> usize {
+        match shown {
+            Shown::Omitted | Shown::Name => 0,
+            Shown::Whole => self.asked_characters,
+            Shown::Part { lead, end, tail } => {
+                let text = self.lead(lead);
+                let head = match text.split_at_checked(end) {
+                    Some((head, rest)) if !rest.is_empty() => length(head) + 1,
+                    _ => length(text),
+                };
+                let tail = self.tail(tail);
+                if tail.is_empty() {
+                    head
+                } else {
+                    head + JOIN.len() + length(tail)
+                }
+            }
+        }
     }
 
     fn write_text(&self, shown: Shown, out: &mut String) {
@@ -337,13 +349,7 @@ fn length(text: &str) -> usize {
 
 /// Puts a text on one line: every run of white space becomes one space, and the ends are trimmed.
 pub(super) fn one_line(text: &str) -> Cow<'_, str> {
-    let mut after_space = true;
-    let is_clean = text.chars().all(|c| {
-        let ok = !c.is_whitespace() || (c == ' ' && !after_space);
-        after_space = c.is_whitespace();
-        ok
-    });
-    if text.is_empty() || (is_clean && !after_space) {
+    if is_one_line(text) {
         return Cow::Borrowed(text);
     }
     let mut line = String::with_capacity(text.len());
@@ -354,4 +360,24 @@ pub(super) fn one_line(text: &str) -> Cow<'_, str> {
         line.push_str(word);
     }
     Cow::Owned(line)
+}
+
+fn is_one_line(text: &str) -> bool {
+    let is_clean = if text.is_ascii() {
+        // Most texts are ASCII, and a byte is decided sooner than a character.
+        let mut before = 0;
+        text.bytes().all(|byte| {
+            let is_fine = !matches!(byte, b'\t'..=b'\r') && (byte != b' ' || before != b' ');
+            before = byte;
+            is_fine
+        })
+    } else {
+        let mut before = '\0';
+        text.chars().all(|c| {
+            let is_fine = !c.is_whitespace() || (c == ' ' && before != ' ');
+            before = c;
+            is_fine
+        })
+    };
+    is_clean && !text.starts_with(' ') && !text.ends_with(' ')
 }
