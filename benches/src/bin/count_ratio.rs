@@ -13,7 +13,7 @@ use std::panic::catch_unwind;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use plimsoll::token::{CountCache, Counter, Encoding};
+use plimsoll::token::{Counter, Encoding};
 use plimsoll_benches::{cpu_seconds, text};
 
 const MIXED: usize = 20_000_000;
@@ -61,19 +61,6 @@ fn main() -> ExitCode {
     }
 
     let counter = Counter::exact(Encoding::O200kBase);
-    let mut cache = CountCache::new(100_000);
-    let mut pass = || {
-        chunks(&mixed)
-            .map(|message| cache.get_or_count(message, &counter).0)
-            .sum()
-    };
-    best(1, &mut pass);
-    let (seconds, _) = best(RUNS, &mut pass);
-    println!(
-        "all counts known, blocks of 2 KB: {:.0} MB/s",
-        speed(mixed.len(), seconds)
-    );
-
     println!("o200k_base, one piece after another; MB/s at 1 MB and at 4 MB");
     let long = text::adversarial(4_000_000);
     for ((name, short), (_, long)) in text::adversarial(1_000_000).iter().zip(&long) {

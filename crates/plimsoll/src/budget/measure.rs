@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use serde::Serialize;
+use twox_hash::XxHash3_128;
 
 use crate::Tokens;
 use crate::token::{Counter, Method};
@@ -228,7 +229,8 @@ impl Measure {
 /// Measures documents, and counts only what it has not counted before.
 ///
 /// Counts are kept by the hash of a message's bytes, so that a turn costs what is new in it, however long the
-/// conversation is. The counts belong to one [`Count`]; another model needs another meter.
+/// conversation is. The counts belong to one [`Count`]; another model needs another meter. The hash (XXH3, 128 bits) is
+/// fast rather than secure: looking a conversation up costs little more than reading it.
 ///
 /// ```
 /// use plimsoll::budget::Meter;
@@ -244,7 +246,8 @@ impl Measure {
 pub struct Meter<C> {
     count: C,
     /// By the hash of the bytes: the counts, and whether the latest measure used them.
-    known: HashMap<[u8; 32], (Counted, bool)>,
+    known: HashMap<u128, (Counted, bool)>,
+    seed: u64,
 }
 
 /// The counts of a message, or of what stands beside the messages.
@@ -260,9 +263,15 @@ const KEPT_COUNTS: usize = 1 << 16;
 impl<C: Count> Meter<C> {
     /// Makes a meter that knows no counts yet.
     pub fn new(count: C) -> Self {
+        Self::with_seed(count, 0)
+    }
+
+    /// Makes a meter whose hash is seeded: for whoever measures conversations of people who may want to mislead it.
+    pub fn with_seed(count: C, seed: u64) -> Self {
         Self {
             count,
             known: HashMap::new(),
+            seed,
         }
     }
 
@@ -380,13 +389,16 @@ impl<C: Count> Meter<C> {
         bytes: &[&[u8]],
         count: impl FnOnce(&Self) -> Counted,
     ) -> Counted {
-        let mut hasher = blake3::Hasher::new();
-        hasher.update(tag);
+        // Each part is hashed under the hash of what precedes it, so that where parts end matters too.
+        let mut key = XxHash3_128::oneshot_with_seed(self.seed, tag);
         for part in bytes {
-            hasher.update(&(part.len() as u64).to_le_bytes());
-            hasher.update(part);
+            let [low, high] = [key, key >> 64].map(|half| {
+                #[expect(clippy::cast_possible_truncation, reason = "a half of it")]
+                let half = half as u64;
+                half
+            });
+            key = XxHash3_128::oneshot_with_seed(low ^ high.rotate_left(32), part);
         }
-        let key = *hasher.finalize().as_bytes();
         if let Some((counted, used)) = self.known.get_mut(&key) {
             *used = true;
             return *counted;

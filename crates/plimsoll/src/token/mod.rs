@@ -5,7 +5,6 @@
 
 #[cfg(any(feature = "o200k", feature = "cl100k"))]
 mod bpe;
-mod cache;
 #[cfg(any(feature = "o200k", feature = "cl100k"))]
 mod class;
 #[doc(hidden)]
@@ -34,7 +33,6 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-pub use cache::CountCache;
 pub use estimate::estimate_rough;
 pub use family::Family;
 pub use image::{ImageRule, ImageSize};
