@@ -1,5 +1,7 @@
 //! The message that stands in place of what was removed, and reading it back when it comes round again.
 
+use std::fmt::Write as _;
+
 use super::ledger::{Ledger, line::defuse, notation};
 use crate::transcript::CONTINUATION_OPENING;
 
@@ -71,9 +73,10 @@ pub fn continuation(parts: &ContinuationParts<'_>) -> String {
     }
     if let Some(recall) = parts.recall {
         let recall = notation::span(&super::ledger::line::one_line(recall, 300));
-        text.push_str(&format!(
-            "What was removed is kept whole under the recall id {recall}: ask the recall tool for it, or run `plimsoll recall ID`, when a detail is missing here.\n"
-        ));
+        let _ = writeln!(
+            text,
+            "What was removed is kept whole under the recall id {recall}: ask the recall tool for it, or run `plimsoll recall ID`, when a detail is missing here."
+        );
     }
     text.push_str(
         "Entries like `- [7] …` are the user's own words, by the number of the message (`…` marks a passage of one): they are instructions, and later ones outrank earlier ones. \
@@ -82,13 +85,13 @@ pub fn continuation(parts: &ContinuationParts<'_>) -> String {
     );
     let mut summary = parts.summary.trim().to_owned();
     if let Some(ledger) = parts.ledger {
-        text.push_str(&format!("{FACTS}\n{}\n\n", ledger.trim_end()));
+        let _ = writeln!(text, "{FACTS}\n{}\n", ledger.trim_end());
         summary = defuse(summary);
     }
     if top_level(&summary, CLOSER).is_some() {
         summary = defuse(summary);
     }
-    text.push_str(&format!("{SUMMARY}\n{summary}\n{CLOSER}"));
+    let _ = write!(text, "{SUMMARY}\n{summary}\n{CLOSER}");
     text
 }
 

@@ -156,8 +156,7 @@ fn blocks(text: &str, tags: &[Tag]) -> Option<String> {
             continue;
         }
         let end = later()
-            .filter(|tag| tag.closes)
-            .last()
+            .rfind(|tag| tag.closes)
             .map_or(text.len(), |tag| tag.place.start);
         contents.push(text.get(open..end).unwrap_or(""));
         break;

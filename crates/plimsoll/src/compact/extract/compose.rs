@@ -1,6 +1,7 @@
 //! Fitting facts and narrative into the budget, and writing the nine sections.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, btree_map::Entry};
+use std::fmt::Write as _;
 
 use super::Request;
 use super::narrative::Piece;
@@ -75,11 +76,11 @@ pub(super) fn compose(
             selection.takes_earlier = !work_only;
             for piece in &narrative {
                 selection.choose(&mut part, piece.rank, work_only);
-                if !chosen.contains_key(&(piece.section, piece.order)) {
-                    if let Some((form, cost)) = fitting(piece, part, count) {
-                        part = part - cost;
-                        chosen.insert((piece.section, piece.order), form);
-                    }
+                if let Entry::Vacant(place) = chosen.entry((piece.section, piece.order))
+                    && let Some((form, cost)) = fitting(piece, part, count)
+                {
+                    part = part - cost;
+                    place.insert(form);
                 }
             }
             selection.choose(&mut part, Rank::MAX, work_only);
@@ -122,9 +123,9 @@ fn smallest(ledger: &Ledger, request: &Request<'_>) -> (String, Ledger) {
     while few < many {
         let half = few + (many - few).div_ceil(2);
         if (request.count)(&form(half)) <= request.budget {
-            few = half
+            few = half;
         } else {
-            many = half - 1
+            many = half - 1;
         }
     }
     let mut summary = if few == 0 { String::new() } else { form(few) };
@@ -225,7 +226,7 @@ fn write(
         if !text.is_empty() {
             text.push('\n');
         }
-        text.push_str(&format!("## {number}. {heading}\n"));
+        let _ = writeln!(text, "## {number}. {heading}");
         if lines.is_empty() {
             text.push_str("None.\n");
         }

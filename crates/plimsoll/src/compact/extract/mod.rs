@@ -147,21 +147,21 @@ pub fn extract(
             what,
         });
     }
-    let tail = transcript.messages.get(removed.end..).unwrap_or(&[]);
-    let tail = if tail
+    let rest = transcript.messages.get(removed.end..).unwrap_or(&[]);
+    let follows = if rest
         .first()
         .is_some_and(|message| message.author == Author::User)
         && !request.splits_turn
     {
         narrative::Tail::NextRequest
-    } else if tail.iter().any(|message| message.author == Author::User) {
+    } else if rest.iter().any(|message| message.author == Author::User) {
         narrative::Tail::RestThenNextRequest
-    } else if tail.is_empty() {
+    } else if rest.is_empty() {
         narrative::Tail::None
     } else {
         narrative::Tail::Rest
     };
-    let pieces = narrative::pieces(&ledger, &trail, tail, request);
+    let pieces = narrative::pieces(&ledger, &trail, follows, request);
     let (summary, ledger) = compose::compose(&ledger, &pieces, request);
     Extract {
         carried: Carried::of(&ledger),

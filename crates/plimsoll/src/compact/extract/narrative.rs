@@ -37,14 +37,14 @@ pub(super) struct Piece {
 pub(super) fn pieces(
     ledger: &Ledger,
     trail: &Trail,
-    tail: Tail,
+    follows: Tail,
     request: &Request<'_>,
 ) -> Vec<Piece> {
     let mut pieces = Vec::new();
     super::concepts::concepts(ledger, &mut pieces);
     snippets(trail, &mut pieces);
-    current(trail, tail, &mut pieces);
-    next(ledger, trail, tail, request, &mut pieces);
+    current(trail, follows, &mut pieces);
+    next(ledger, trail, follows, &mut pieces);
     let asked = request.instructions.unwrap_or("");
     if !asked.trim().is_empty() {
         let form = |limit: usize| {
@@ -100,13 +100,13 @@ fn snippets(trail: &Trail, pieces: &mut Vec<Piece>) {
 }
 
 /// Section 8: what was being done right before the cut.
-fn current(trail: &Trail, tail: Tail, pieces: &mut Vec<Piece>) {
+fn current(trail: &Trail, follows: Tail, pieces: &mut Vec<Piece>) {
     let work = if trail.turn == 0 {
         "the work".to_owned()
     } else {
         format!("the work on message {}", trail.turn)
     };
-    let cut = match tail {
+    let cut = match follows {
         Tail::None => "The conversation ends here.".to_owned(),
         Tail::NextRequest => format!(
             "Right before the user's next message, which follows, {work} had come to this point:"
@@ -149,12 +149,12 @@ fn current(trail: &Trail, tail: Tail, pieces: &mut Vec<Piece>) {
                 text.trim().to_owned()
             } else {
                 let head: String = text.trim_start().chars().take(limit * 2 / 3).collect();
-                let tail: String = text
+                let end: String = text
                     .trim_end()
                     .chars()
                     .skip(length.saturating_sub(limit / 3))
                     .collect();
-                format!("{head}\n[…]\n{tail}")
+                format!("{head}\n[…]\n{end}")
             };
             format!("The assistant's last words:\n{}", fenced(&defuse(shown)))
         };
@@ -187,13 +187,7 @@ fn step(step: &Step) -> String {
 }
 
 /// Section 9: how to go on, quoting the request that it follows from.
-fn next(
-    ledger: &Ledger,
-    trail: &Trail,
-    tail: Tail,
-    request: &Request<'_>,
-    pieces: &mut Vec<Piece>,
-) {
+fn next(ledger: &Ledger, trail: &Trail, follows: Tail, pieces: &mut Vec<Piece>) {
     let mut lines = Vec::new();
     let quoted = |limit: usize| {
         let current = ledger
@@ -211,7 +205,7 @@ fn next(
         .filter(|failure| failure.fix.is_none() && failure.turn == trail.turn)
         .map(|failure| failure.source.as_str())
         .collect();
-    let forms = match (tail, quoted(240)) {
+    let forms = match (follows, quoted(240)) {
         (Tail::NextRequest, _) => {
             lines.push(
                 "The user's next message, after this summary, says what to do next.".to_owned(),

@@ -1,5 +1,7 @@
 //! Many rounds on synthetic sessions: what the user laid down comes through, what tools said never becomes an order.
 
+use std::fmt::Write as _;
+
 use serde_json::{Value, json};
 
 use super::*;
@@ -128,11 +130,11 @@ impl Session {
                 let mut text = task;
                 let (before, after) = (self.random.below(12) + 4, self.random.below(12) + 4);
                 for _ in 0..before {
-                    text.push_str(&format!(" {}.", FILLER[self.random.below(FILLER.len())]));
+                    write!(text, " {}.", FILLER[self.random.below(FILLER.len())]).unwrap();
                 }
-                text.push_str(&format!(" {fact}"));
+                write!(text, " {fact}").unwrap();
                 for _ in 0..after {
-                    text.push_str(&format!(" {}.", FILLER[self.random.below(FILLER.len())]));
+                    write!(text, " {}.", FILLER[self.random.below(FILLER.len())]).unwrap();
                 }
                 text
             }

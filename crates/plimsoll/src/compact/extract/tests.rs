@@ -96,6 +96,7 @@ fn instructions_steer_and_select_nothing_away() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "the snapshot is the test")]
 fn a_stranger_can_go_on_from_it() {
     let extract = made(&session(1, 6, 600).body(), 1_200);
     insta::assert_snapshot!(extract.summary, @r#"

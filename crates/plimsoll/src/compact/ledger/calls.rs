@@ -6,9 +6,6 @@ use super::todos::{Status, Todo};
 use super::verbs::{editor_touch, touch_of, verbs};
 use crate::wire::{Kind, Tape, Value};
 
-/// How much of a call's arguments is looked at, in bytes.
-const READ_LIMIT: usize = 1 << 20;
-
 /// Argument names that hold what a call is about, the most telling first.
 const PATH_KEYS: [&str; 18] = [
     "file_path",
@@ -47,6 +44,26 @@ const WRITTEN_KEYS: [&str; 9] = [
     "text",
 ];
 
+/// Argument names that tell what a call is about where it names no path and runs nothing.
+const ABOUT_KEYS: [&str; 8] = [
+    "description",
+    "query",
+    "pattern",
+    "prompt",
+    "question",
+    "title",
+    "name",
+    "id",
+];
+
+/// The lines of a patch that name its files.
+const PATCH_MARKS: [(&str, Touch); 4] = [
+    ("*** Add File: ", Touch::Created),
+    ("*** Update File: ", Touch::Edited),
+    ("*** Delete File: ", Touch::Deleted),
+    ("*** Move to: ", Touch::Created),
+];
+
 /// What a call does, as far as its name and arguments tell.
 #[derive(Debug, Default)]
 pub(crate) struct Reading {
@@ -77,20 +94,16 @@ pub(crate) enum TodoChange {
 pub(crate) fn read(name: &str, arguments: &str) -> Reading {
     let mut reading = Reading::default();
     let tool = name.rsplit("__").next().unwrap_or(name);
-    let verbs = verbs(tool);
-    if arguments.len() > READ_LIMIT {
-        return reading;
-    }
     let mut tape = Tape::default();
     let bytes = arguments.as_bytes();
-    let object = tape
-        .parse(bytes, 0)
-        .is_ok()
-        .then(|| tape.root(bytes))
-        .flatten();
-    let Some(root) = object.filter(|root| root.kind() == Kind::Object) else {
+    let value = if tape.parse(bytes, 0).is_ok() {
+        tape.root(bytes)
+    } else {
+        None
+    };
+    let Some(root) = value.filter(|root| root.kind() == Kind::Object) else {
         // Free text: a patch, or a script.
-        let text = object
+        let text = value
             .and_then(Value::text)
             .map_or_else(|| arguments.to_owned(), |text| text.decode().into_owned());
         if !take_patch(&text, &mut reading) && !text.trim().is_empty() {
@@ -98,88 +111,71 @@ pub(crate) fn read(name: &str, arguments: &str) -> Reading {
         }
         return reading;
     };
-    let text = |key: &str| {
-        root.get(key)
-            .and_then(Value::text)
-            .map(|text| text.decode().into_owned())
-    };
     super::todo_tools::take_todos(tool, root, &mut reading);
-    let mut touch = touch_of(&verbs);
+    if reading.todos.is_some() || reading.todo_change.is_some() {
+        return reading;
+    }
+    let verbs = verbs(tool);
     let paths: Vec<String> = PATH_KEYS
         .iter()
         .flat_map(|key| strings(root, key))
         .collect();
     // Editors with one tool for everything say what they do in `command`.
-    let editor_verb =
-        text("command").filter(|verb| !paths.is_empty() && editor_touch(verb).is_some());
-    if let Some(verb) = &editor_verb {
-        touch = editor_touch(verb);
+    let editor = string(root, "command")
+        .filter(|_| !paths.is_empty())
+        .and_then(|verb| editor_touch(&verb));
+    let command = if editor.is_none() {
+        command(root, &verbs)
+    } else {
+        None
+    };
+    if let Some(command) = command
+        && !take_patch(&command, &mut reading)
+    {
+        run(&command, &mut reading);
     }
-    let command =
-        if editor_verb.is_none() && reading.todos.is_none() && reading.todo_change.is_none() {
-            command(root, &verbs)
-        } else {
-            None
-        };
-    if let Some(command) = command {
-        if !take_patch(&command, &mut reading) {
-            run(&command, &mut reading);
-        }
-    }
-    if reading.touches.is_empty() && reading.todos.is_none() {
-        let touch = touch.unwrap_or(if reading.command.is_some() {
-            Touch::Used
-        } else {
-            Touch::Read
-        });
-        let touch = if touch == Touch::Read
-            && WRITTEN_KEYS.iter().any(|key| root.get(key).is_some())
-            && touch_of(&verbs).is_none()
-        {
-            Touch::Edited
-        } else {
-            touch
-        };
-        // A command's working directory is no item of the work.
-        if reading.command.is_none() || touch == Touch::Ran {
-            reading.touches = paths
-                .into_iter()
-                .take(20)
-                .map(|path| (path, touch))
-                .collect();
-        }
+    let writes = WRITTEN_KEYS.iter().any(|key| root.get(key).is_some());
+    let touch = editor.or_else(|| touch_of(&verbs)).unwrap_or(if writes {
+        Touch::Edited
+    } else {
+        Touch::Read
+    });
+    // Beside a command line a path is where it runs, which is no item of the work.
+    if reading.touches.is_empty() && (reading.command.is_none() || touch == Touch::Ran) {
+        reading.touches = paths
+            .into_iter()
+            .take(20)
+            .map(|path| (path, touch))
+            .collect();
     }
     if reading
         .touches
         .iter()
         .any(|(_, touch)| matches!(touch, Touch::Created | Touch::Edited))
-        && reading.written.is_none()
     {
-        reading.written = WRITTEN_KEYS
-            .iter()
-            .find_map(|key| text(key))
-            .or_else(|| last_edit(root));
+        let written = reading
+            .written
+            .take()
+            .or_else(|| WRITTEN_KEYS.iter().find_map(|key| string(root, key)));
+        reading.written = written.or_else(|| last_edit(root));
     }
-    if reading.touches.is_empty() && reading.command.is_none() && reading.todos.is_none() {
-        reading.about = [
-            "description",
-            "query",
-            "pattern",
-            "prompt",
-            "question",
-            "title",
-            "name",
-            "id",
-        ]
-        .iter()
-        .find_map(|key| text(key))
-        .or_else(|| {
-            root.fields()
-                .find_map(|(_, value)| value.text())
-                .map(|text| text.decode().into_owned())
-        });
+    if reading.touches.is_empty() && reading.command.is_none() {
+        reading.about = ABOUT_KEYS
+            .iter()
+            .find_map(|key| string(root, key))
+            .or_else(|| {
+                root.fields()
+                    .find_map(|(_, value)| value.text())
+                    .map(|text| text.decode().into_owned())
+            });
     }
     reading
+}
+
+fn string(root: Value<'_, '_>, key: &str) -> Option<String> {
+    root.get(key)
+        .and_then(Value::text)
+        .map(|text| text.decode().into_owned())
 }
 
 fn run(command: &str, reading: &mut Reading) {
@@ -287,15 +283,9 @@ fn take_patch(text: &str, reading: &mut Reading) -> bool {
     if !text.trim_start().starts_with("*** Begin Patch") {
         return false;
     }
-    const MARKS: [(&str, Touch); 4] = [
-        ("*** Add File: ", Touch::Created),
-        ("*** Update File: ", Touch::Edited),
-        ("*** Delete File: ", Touch::Deleted),
-        ("*** Move to: ", Touch::Created),
-    ];
     let mut written = String::new();
     for line in text.lines() {
-        for (mark, touch) in MARKS {
+        for (mark, touch) in PATCH_MARKS {
             if let Some(path) = line.strip_prefix(mark) {
                 reading.touches.push((path.trim().to_owned(), touch));
             }

@@ -145,9 +145,10 @@ mod tests {
     #[test]
     fn requests_and_what_was_pending_outlast_code() {
         let body = "word ".repeat(120);
-        let text: String = (1..=9)
-            .map(|number| format!("{number}. Section {number}:\n{body}\n"))
+        let sections: Vec<String> = (1..=9)
+            .map(|number| format!("{number}. Section {number}:\n{body}"))
             .collect();
+        let text = sections.join("\n");
         let short = shorten(&text, 500, &rough);
         assert!(rough(&short) <= Tokens(500));
         for number in [1, 6, 8] {

@@ -185,7 +185,7 @@ pub(crate) fn reach_entry(turns: u32, left_out: &LeftOut, recall: &str) -> Strin
 pub(crate) fn fenced(text: &str) -> String {
     let longest = text
         .split('\n')
-        .map(|line| line.trim_start())
+        .map(str::trim_start)
         .map(|line| line.len() - line.trim_start_matches('~').len())
         .max()
         .unwrap_or(0);

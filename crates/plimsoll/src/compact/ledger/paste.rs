@@ -86,7 +86,7 @@ fn is_machine(passage: &str) -> bool {
             && word.contains(['/', '.'])
     });
     let visible = line.chars().filter(|c| !c.is_whitespace()).count();
-    let signs = line.chars().filter(|c| c.is_ascii_punctuation()).count();
+    let signs = line.chars().filter(char::is_ascii_punctuation).count();
     let hash = line
         .split_whitespace()
         .any(|word| word.len() >= 20 && word.chars().all(|c| c.is_ascii_hexdigit()));

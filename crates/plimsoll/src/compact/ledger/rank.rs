@@ -67,7 +67,6 @@ pub(super) fn rank(ledger: &Ledger, fact: &Fact, nth: u32) -> (Rank, u32) {
         Fact::Name(_) => (REPORTED + 1, u32::MAX - nth),
         Fact::Command(command) if command.outcome.is_failure() => (old(command.turn, SEEN), nth),
         Fact::Command(command) => (old(command.turn, SEEN + 2), nth),
-        Fact::Artifact(_) => (OLD, nth),
-        Fact::Words(_) => (OLD, nth),
+        Fact::Artifact(_) | Fact::Words(_) => (OLD, nth),
     }
 }

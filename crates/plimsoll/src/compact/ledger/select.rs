@@ -113,7 +113,7 @@ impl<'l> Selection<'l> {
         let last = ledger.words.last().map_or(0, |words| words.turn);
         let mut seen = BTreeMap::new();
         let facts = facts(ledger);
-        for (place, fact) in (0..).zip(facts.into_iter()) {
+        for (place, fact) in (0..).zip(facts) {
             let nth: &mut u32 = seen.entry(fact.kind()).or_default();
             *nth += 1;
             match fact {

@@ -166,7 +166,7 @@ fn stops(run: &str) -> Vec<usize> {
 /// How many bytes after an opening mark belong to the quotation, its closing mark included.
 fn quotation(open: char, before: Option<char>, after: &str) -> Option<usize> {
     let close = closer(open)?;
-    if matches!(open, '\'' | '"') && before.is_some_and(|c| c.is_alphanumeric()) {
+    if matches!(open, '\'' | '"') && before.is_some_and(char::is_alphanumeric) {
         return None;
     }
     let mut from = 0;

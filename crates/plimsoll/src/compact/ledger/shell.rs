@@ -66,9 +66,9 @@ fn simple(part: &str, touches: &mut Vec<(String, Touch)>) {
                 } else {
                     Touch::Read
                 };
-                sources
-                    .iter()
-                    .for_each(|source| push(Some(source), of_source, touches));
+                for source in sources {
+                    push(Some(source), of_source, touches);
+                }
                 push(Some(target), Touch::Created, touches);
             }
         }
@@ -141,7 +141,7 @@ fn words(part: &str) -> Vec<String> {
                 quote = Some(c);
                 begun = true;
             }
-            (None, '\\') | (Some('"'), '\\') => word.extend(characters.next()),
+            (None | Some('"'), '\\') => word.extend(characters.next()),
             (None, _) if c.is_whitespace() => {
                 if begun || !word.is_empty() {
                     words.push(std::mem::take(&mut word));

@@ -43,13 +43,16 @@ pub(crate) fn weigh(passage: &str) -> (Tier, u8) {
     if question || asks {
         score -= 2;
     }
-    match (strong, carries, weak && short, short) {
-        (true, ..) if !question => (Tier::Standing, score),
-        (_, _, true, _) if !question => (Tier::Standing, score),
-        (_, true, ..) => (Tier::Value, score),
-        (_, _, _, true) => (Tier::Short, score),
-        _ => (Tier::Plain, score),
-    }
+    let tier = if (strong || (weak && short)) && !question {
+        Tier::Standing
+    } else if carries {
+        Tier::Value
+    } else if short {
+        Tier::Short
+    } else {
+        Tier::Plain
+    };
+    (tier, score)
 }
 
 /// The words of a text in the sense of a language: letters and apostrophes.

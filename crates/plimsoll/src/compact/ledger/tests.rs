@@ -254,6 +254,7 @@ fn touch() -> impl Strategy<Value = Touch> {
     ])
 }
 
+#[expect(clippy::too_many_lines, reason = "one strategy a kind of fact")]
 fn any_ledger() -> impl Strategy<Value = Ledger> {
     let items = (
         line(),

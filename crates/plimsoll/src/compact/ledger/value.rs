@@ -48,9 +48,7 @@ pub(crate) const fn is_unspaced(c: char) -> bool {
 
 /// Whether a text carries a value: something that must come through exactly.
 pub(crate) fn has_value(text: &str) -> bool {
-    text.chars().any(char::is_numeric)
-        || has_quotation(text)
-        || words(text).any(|word| is_identifier(word))
+    text.chars().any(char::is_numeric) || has_quotation(text) || words(text).any(is_identifier)
 }
 
 /// How much the values in a text are worth, from 0 to 6: an address or a code is worth more than a bare number.
@@ -154,8 +152,8 @@ pub(crate) fn is_bulk(passage: &str) -> bool {
     let frame = (first == "at" && passage.ends_with(')'))
         || first == "File"
         || passage.starts_with("Traceback (");
-    let data = passage.starts_with(['{', '}', '<'])
-        || passage.starts_with("\"") && passage.contains("\":");
+    let data =
+        passage.starts_with(['{', '}', '<']) || passage.starts_with('"') && passage.contains("\":");
     let stamped = first.len() >= 8
         && first.chars().filter(char::is_ascii_digit).count() >= 6
         && first.contains([':', '-'])

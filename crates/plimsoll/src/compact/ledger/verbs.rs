@@ -11,10 +11,10 @@ pub(super) fn verbs(name: &str) -> Vec<String> {
             verbs.push(String::new());
         }
         was_lower = c.is_lowercase();
-        if c.is_alphanumeric() {
-            if let Some(last) = verbs.last_mut() {
-                last.extend(c.to_lowercase());
-            }
+        if c.is_alphanumeric()
+            && let Some(last) = verbs.last_mut()
+        {
+            last.extend(c.to_lowercase());
         }
     }
     verbs.retain(|verb| !verb.is_empty());

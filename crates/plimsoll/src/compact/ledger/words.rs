@@ -137,6 +137,10 @@ pub(super) fn terms(lower: &str) -> Vec<String> {
 }
 
 /// A passage as supersession looks at it.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent observations of one passage"
+)]
 struct Passage {
     terms: BTreeSet<String>,
     numbers: BTreeSet<String>,
