@@ -32,7 +32,7 @@ fn entries() -> Vec<Entry> {
         .map(|at| {
             let length = 8 + at * 7919 % 60;
             let text: Vec<&str> = (0..length)
-                .map(|word| words[(at + word * word) % words.len()])
+                .filter_map(|word| words.get((at + word * word) % words.len()).copied())
                 .collect();
             Entry {
                 uses: (at * 31 % 700) as u64,

@@ -99,7 +99,11 @@ mod tests {
     #[test]
     fn base64_is_sized_up_and_never_counted_as_text() {
         // A PNG header of 1,000 × 1,000 pixels, and half a megabyte behind it.
-        let png = [&b"iVBORw0KGgoAAAANSUhEUgAAA+gAAAPo"[..], &vec![b'A'; 500_000]].concat();
+        let png = [
+            &b"iVBORw0KGgoAAAANSUhEUgAAA+gAAAPo"[..],
+            &vec![b'A'; 500_000],
+        ]
+        .concat();
         let media = Media {
             kind: MediaKind::Image,
             media_type: None,
