@@ -33,7 +33,14 @@ fn the_example_session_is_compacted_and_restored_byte_for_byte() {
 fn constraints_of_the_user_are_in_the_result_and_decoys_of_tools_are_not_among_them() {
     let bench = Bench::new();
     bench
-        .run(["compact", example().to_str().unwrap(), "-o", "out.jsonl"])
+        .run([
+            "compact",
+            example().to_str().unwrap(),
+            "--keep-tokens",
+            "1500",
+            "-o",
+            "out.jsonl",
+        ])
         .code(0);
     let out = std::fs::read_to_string(bench.path("out.jsonl")).unwrap();
     let summary = out

@@ -81,6 +81,7 @@ pub fn normalise(name: &str) -> Name {
 
 impl Name {
     fn pass(&mut self) {
+        let before = self.base.clone();
         self.apply(Rule::Case, Some(self.base.trim().to_ascii_lowercase()));
         if let Some((rest, tokens)) = context_suffix(&self.base)
             && self.apply(Rule::ContextSuffix, Some(rest))
@@ -111,7 +112,9 @@ impl Name {
             .is_some_and(|provider| provider.starts_with("fireworks"));
         self.apply(Rule::Separator, Some(separators(&self.base, fireworks)));
         self.apply(Rule::Spelling, spelling(&self.base));
+        // Only once nothing else applies: whether something is a prefix is judged by all that follows it.
         if self.snapshot.is_none()
+            && self.base == before
             && let Some((rest, snapshot)) = snapshot(&self.base)
             && self.apply(Rule::Snapshot, Some(rest))
         {

@@ -2,8 +2,7 @@
 
 use super::document::Envelope;
 use super::{
-    Format, Kind, Oddity, OddityKind, ParseError, ParseOptions, Tape, Text, Value, lines::Lines,
-    openai_chat, parse,
+    Format, Kind, ParseError, ParseOptions, Tape, Text, Value, lines::Lines, openai_chat, parse,
 };
 
 /// How many objects of a log are looked at before giving up.
@@ -290,8 +289,11 @@ pub(super) fn log(bytes: &[u8], start: usize, tape: &mut Tape) -> Result<Format,
     if let Some(format) = bare {
         return Ok(format);
     }
-    let is_line = |odd: &&Oddity| odd.kind != OddityKind::NoFinalNewline;
-    let found = match (objects, odd.iter().filter(is_line).count()) {
+    let lines = bytes.split(|byte| *byte == b'\n');
+    let found = match (
+        objects,
+        lines.filter(|line| !line.trim_ascii().is_empty()).count(),
+    ) {
         (0, 1) => "the one line in it is not JSON".to_owned(),
         (0, lines) => format!("none of its {lines} lines is a JSON object"),
         (objects, _) => {

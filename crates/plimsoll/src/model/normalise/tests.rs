@@ -250,6 +250,19 @@ fn pieces() -> impl Strategy<Value = String> {
     prop::collection::vec(piece, 0..9).prop_map(|pieces| pieces.concat())
 }
 
+#[test]
+fn a_prefix_behind_a_prefix_is_judged_with_the_snapshot_still_there() {
+    for name in ["openai/openai/3-20250514", "anthropic.openai/3-20250514"] {
+        let once = normalise(name);
+        let again = normalise(&once.key());
+        assert_eq!(
+            (again.base, again.snapshot),
+            (once.base, once.snapshot),
+            "{name}"
+        );
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(4_000))]
 
