@@ -223,6 +223,31 @@ Carry on directly from where the work stands. Do not recap, do not introduce you
     }
 
     #[test]
+    fn its_own_words_keep_their_bound() {
+        let counter = crate::token::Counter::exact(crate::token::Encoding::O200kBase);
+        let id = format!("{}/~0a1b2c3d4e5f", "x1-".repeat(40));
+        let bare = ContinuationParts {
+            epoch: &id,
+            summary: "",
+            ledger: Some(""),
+            keeps_tail: true,
+            recall: Some(&id),
+        };
+        let cost = counter.count(&continuation(&bare));
+        // An id of the greatest length stands in it twice.
+        assert!(
+            cost <= crate::compact::FRAME_BOUND + counter.count(&id) + counter.count(&id),
+            "{cost}"
+        );
+        let usual = ContinuationParts {
+            epoch: "s1/~0a1b2c3d4e5f",
+            recall: Some("s1/~0a1b2c3d4e5f"),
+            ..bare
+        };
+        assert!(counter.count(&continuation(&usual)) <= crate::compact::FRAME_BOUND);
+    }
+
+    #[test]
     fn a_models_summary_stands_beside_the_facts() {
         let ledger = Ledger {
             turns: 1,

@@ -12,6 +12,9 @@ use crate::compact::ledger::{Ledger, LeftOut};
 use crate::compact::profile::Profile;
 use crate::units::Tokens;
 
+/// The lines that lead to entries; with them counted from the start, the first try mostly fits.
+const LEADS: &str = "Asked first:\nAsked last:\nVerbatim, besides those in section 1:\n- [names] ";
+
 /// How often a result over the budget is made again with less room.
 const TRIES: usize = 8;
 
@@ -52,7 +55,8 @@ pub(super) fn compose(
             headings
         } else {
             Tokens(headings.0 / 2)
-        } + reach_cost(count);
+        } + reach_cost(count)
+            + count(LEADS);
         let mut left = room - fixed;
         let facts_room = Tokens(request.ledger.0.min(left.0));
         let mut for_facts = facts_room;

@@ -226,6 +226,9 @@ impl Passage {
 
 /// Marks what later messages explicitly changed. Chronological order is the rule; nothing is dropped.
 pub(super) fn mark_changes(words: &mut [Words]) {
+    if words.len() < 2 {
+        return;
+    }
     let read: Vec<(u32, Vec<Passage>)> = words
         .iter()
         .map(|words| (words.turn, Passage::all(&words.text)))
