@@ -16,9 +16,7 @@ fn mixed(bencher: divan::Bencher<'_, '_>, encoding: &str) {
         return;
     };
     let counter = Counter::exact(encoding);
-    bencher
-        .counter(BytesCount::of_str(&text))
-        .bench(|| counter.count(&text));
+    bencher.counter(BytesCount::of_str(&text)).bench(|| counter.count(&text));
 }
 
 #[divan::bench(args = ["spaces", "one letter", "random letters", "random Han", "base64", "combining marks"], sample_count = 10)]
@@ -28,7 +26,5 @@ fn adversarial(bencher: divan::Bencher<'_, '_>, name: &str) {
         return;
     };
     let counter = Counter::exact(Encoding::O200kBase);
-    bencher
-        .counter(BytesCount::of_str(text))
-        .bench(|| counter.count(text));
+    bencher.counter(BytesCount::of_str(text)).bench(|| counter.count(text));
 }

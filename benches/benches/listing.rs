@@ -15,30 +15,17 @@ const ROOMS: [u64; 3] = [8_000, 600_000, 1_500_000];
 
 /// Entries with descriptions of 40 to some 380 characters, used unevenly.
 fn entries() -> Vec<Entry> {
-    let words = [
-        "reads",
-        "the",
-        "change",
-        "and",
-        "plans",
-        "releases,",
-        "tests.",
-        "Writes",
-        "notes",
-        "for",
-        "deploys",
-    ];
+    let words =
+        ["reads", "the", "change", "and", "plans", "releases,", "tests.", "Writes", "notes", "for", "deploys"];
     (0..ENTRIES)
         .map(|at| {
             let length = 8 + at * 7919 % 60;
-            let text: Vec<&str> = (0..length)
-                .filter_map(|word| words.get((at + word * word) % words.len()).copied())
-                .collect();
+            let text: Vec<&str> =
+                (0..length).filter_map(|word| words.get((at + word * word) % words.len()).copied()).collect();
             Entry {
                 uses: (at * 31 % 700) as u64,
                 pinned: at % 500 == 0,
-                when_to_use: (at % 5 == 0)
-                    .then(|| "the user says \"go\" or \"plan it\"".to_owned()),
+                when_to_use: (at % 5 == 0).then(|| "the user says \"go\" or \"plan it\"".to_owned()),
                 ..Entry::new(format!("skill-{at:05}"), text.join(" "))
             }
         })
@@ -52,25 +39,14 @@ fn bytes_by_four(text: &str) -> Tokens {
 #[divan::bench(args = ROOMS)]
 fn fair_in_characters(bencher: Bencher<'_, '_>, room: u64) {
     let entries = entries();
-    bencher.bench(|| {
-        list(
-            black_box(&entries),
-            &Budget::characters(room),
-            &Options::default(),
-        )
-    });
+    bencher.bench(|| list(black_box(&entries), &Budget::characters(room), &Options::default()));
 }
 
 #[divan::bench(args = ROOMS)]
 fn fair_in_tokens(bencher: Bencher<'_, '_>, room: u64) {
     let entries = entries();
-    bencher.bench(|| {
-        list(
-            black_box(&entries),
-            &Budget::tokens(Tokens(room / 4), &bytes_by_four),
-            &Options::default(),
-        )
-    });
+    bencher
+        .bench(|| list(black_box(&entries), &Budget::tokens(Tokens(room / 4), &bytes_by_four), &Options::default()));
 }
 
 #[divan::bench(args = ROOMS)]
@@ -78,13 +54,7 @@ fn fair_in_exact_tokens(bencher: Bencher<'_, '_>, room: u64) {
     let entries = entries();
     let counter = Counter::exact(Encoding::O200kBase);
     let count = |text: &str| counter.count(text);
-    bencher.bench(|| {
-        list(
-            black_box(&entries),
-            &Budget::tokens(Tokens(room / 5), &count),
-            &Options::default(),
-        )
-    });
+    bencher.bench(|| list(black_box(&entries), &Budget::tokens(Tokens(room / 5), &count), &Options::default()));
 }
 
 #[divan::bench(args = ROOMS)]
@@ -99,24 +69,12 @@ fn fair_in_both(bencher: Bencher<'_, '_>, room: u64) {
 #[divan::bench(args = ROOMS)]
 fn classic(bencher: Bencher<'_, '_>, room: u64) {
     let entries = entries();
-    bencher.bench(|| {
-        list(
-            black_box(&entries),
-            &Budget::characters(room),
-            &Options::with(Strategy::Classic),
-        )
-    });
+    bencher.bench(|| list(black_box(&entries), &Budget::characters(room), &Options::with(Strategy::Classic)));
 }
 
 #[divan::bench(args = ROOMS)]
 fn least_used_in_tokens(bencher: Bencher<'_, '_>, room: u64) {
     let entries = entries();
     let options = Options::with(Strategy::LeastUsed);
-    bencher.bench(|| {
-        list(
-            black_box(&entries),
-            &Budget::tokens(Tokens(room / 4), &bytes_by_four),
-            &options,
-        )
-    });
+    bencher.bench(|| list(black_box(&entries), &Budget::tokens(Tokens(room / 4), &bytes_by_four), &options));
 }

@@ -15,9 +15,7 @@ fn main() {
 fn tape(bencher: divan::Bencher<'_, '_>) {
     let body = body::anthropic(SIZE);
     let mut tape = Tape::default();
-    bencher
-        .counter(BytesCount::of_slice(&body))
-        .bench_local(|| tape.parse(&body, 0).is_ok());
+    bencher.counter(BytesCount::of_slice(&body)).bench_local(|| tape.parse(&body, 0).is_ok());
 }
 
 #[divan::bench]

@@ -44,17 +44,9 @@ pub fn recorded(directory: &Path, limit: usize) -> String {
             break;
         }
         // What is kept for judging is not for tuning.
-        if path.is_dir()
-            && path
-                .file_name()
-                .is_none_or(|name| name != "sealed" && name != "LICENSES")
-        {
-            let mut inside: Vec<_> = fs::read_dir(&path)
-                .into_iter()
-                .flatten()
-                .flatten()
-                .map(|entry| entry.path())
-                .collect();
+        if path.is_dir() && path.file_name().is_none_or(|name| name != "sealed" && name != "LICENSES") {
+            let mut inside: Vec<_> =
+                fs::read_dir(&path).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
             inside.sort_by(|one, other| other.cmp(one));
             waiting.extend(inside);
         } else if let Ok(read) = fs::read_to_string(&path) {
@@ -67,9 +59,7 @@ pub fn recorded(directory: &Path, limit: usize) -> String {
 
 /// Mixed text of a size: recorded files over and over, or this project's own sources if there are none.
 pub fn mixed(directory: Option<&Path>, size: usize) -> String {
-    let mut text = directory
-        .map(|directory| recorded(directory, size))
-        .unwrap_or_default();
+    let mut text = directory.map(|directory| recorded(directory, size)).unwrap_or_default();
     if text.is_empty() {
         text = SOURCES.concat();
     }
@@ -82,12 +72,7 @@ pub fn mixed(directory: Option<&Path>, size: usize) -> String {
 }
 
 fn cut(text: &mut String, size: usize) {
-    text.truncate(
-        (0..=size.min(text.len()))
-            .rev()
-            .find(|at| text.is_char_boundary(*at))
-            .unwrap_or(0),
-    );
+    text.truncate((0..=size.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0));
 }
 
 /// Texts that have stalled or crashed tokenizers, by name, each of about a size in bytes.
@@ -101,15 +86,9 @@ pub fn adversarial(size: usize) -> Vec<(&'static str, String)> {
         text
     };
     let letters: Vec<char> = ('a'..='z').collect();
-    let base64: Vec<char> = ('a'..='z')
-        .chain('A'..='Z')
-        .chain('0'..='9')
-        .chain(['+', '/'])
-        .collect();
+    let base64: Vec<char> = ('a'..='z').chain('A'..='Z').chain('0'..='9').chain(['+', '/']).collect();
     let han: Vec<char> = ('\u{4E00}'..='\u{9FA5}').collect();
-    let emoji: Vec<char> = ('\u{1F600}'..='\u{1F64F}')
-        .chain(['\u{200D}', '\u{FE0F}'])
-        .collect();
+    let emoji: Vec<char> = ('\u{1F600}'..='\u{1F64F}').chain(['\u{200D}', '\u{FE0F}']).collect();
     let marks: Vec<char> = ('\u{300}'..='\u{36F}').collect();
     vec![
         ("spaces", made(&[' '])),
@@ -125,13 +104,7 @@ pub fn adversarial(size: usize) -> Vec<(&'static str, String)> {
         ("emoji", made(&emoji)),
         ("combining marks", made(&marks)),
         ("apostrophes", made(&['\''])),
-        (
-            "digits",
-            made(&['0', '1', '2', '3', '4', '5', '6', '7', '8', '9']),
-        ),
-        (
-            "a mark, capitals",
-            format!("\u{301}{}", made(&['A', 'B', 'C'])),
-        ),
+        ("digits", made(&['0', '1', '2', '3', '4', '5', '6', '7', '8', '9'])),
+        ("a mark, capitals", format!("\u{301}{}", made(&['A', 'B', 'C']))),
     ]
 }

@@ -2,21 +2,14 @@
 //!
 //! The ranks come from `tiktoken-rs`, which ships OpenAI's published files; the Unicode classes from `regex-syntax`,
 //! so that they are the ones the reference implementations' patterns see.
-#![allow(
-    clippy::disallowed_methods,
-    reason = "the library is pure; what builds it writes files"
-)]
+#![allow(clippy::disallowed_methods, reason = "the library is pure; what builds it writes files")]
 
 use std::error::Error;
 use std::path::Path;
 use std::{env, fs};
 
 #[path = "src/token/layout.rs"]
-#[allow(
-    dead_code,
-    clippy::allow_attributes,
-    reason = "shared with the library, which uses all of it"
-)]
+#[allow(dead_code, clippy::allow_attributes, reason = "shared with the library, which uses all of it")]
 mod layout;
 
 type Fallible<T> = Result<T, Box<dyn Error>>;
@@ -41,14 +34,8 @@ mod classes {
     use super::{Fallible, Path, fs};
 
     /// The patterns of each flag, in the order of the bits in `src/token/class.rs`.
-    const FLAGS: [&str; 6] = [
-        r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]",
-        r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]",
-        r"\p{L}",
-        r"\p{N}",
-        r"\s",
-        r"[\r\n]",
-    ];
+    const FLAGS: [&str; 6] =
+        [r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]", r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]", r"\p{L}", r"\p{N}", r"\s", r"[\r\n]"];
     const BLOCK: usize = 128;
 
     pub(crate) fn write(out: &Path) -> Fallible<()> {
@@ -67,13 +54,10 @@ mod classes {
         let mut blocks: Vec<&[u8]> = Vec::new();
         let mut index = Vec::new();
         for block in flags.chunks(BLOCK) {
-            let at = blocks
-                .iter()
-                .position(|known| *known == block)
-                .unwrap_or_else(|| {
-                    blocks.push(block);
-                    blocks.len() - 1
-                });
+            let at = blocks.iter().position(|known| *known == block).unwrap_or_else(|| {
+                blocks.push(block);
+                blocks.len() - 1
+            });
             index.push(u8::try_from(at)?);
         }
         fs::write(out.join("class.index"), index)?;
@@ -101,9 +85,7 @@ mod vocabulary {
         let mut of_byte = [layout::NONE; 256];
         for (token, bytes) in (0_u32..).zip(&tokens) {
             if let [byte] = bytes.as_slice() {
-                *of_byte
-                    .get_mut(usize::from(*byte))
-                    .ok_or("a byte beyond 255")? = token;
+                *of_byte.get_mut(usize::from(*byte)).ok_or("a byte beyond 255")? = token;
             }
         }
 
@@ -132,9 +114,7 @@ mod vocabulary {
                 [left, right] => pairs.insert(left, right, token)?,
                 // Then merging would never arrive at it, and counting by pairs would be wrong.
                 _ => {
-                    return Err(
-                        format!("{name}: token {token} is not the merge of two others").into(),
-                    );
+                    return Err(format!("{name}: token {token} is not the merge of two others").into());
                 }
             }
         }
@@ -144,23 +124,11 @@ mod vocabulary {
         }
         let mut filter = vec![0_u64; layout::FILTER_WORDS];
         for slot in pairs.0.iter().filter(|slot| **slot != 0) {
-            let (word, bit) = layout::filter_bit(layout::pair_hash(
-                slot & !u64::from(layout::TOKEN_LIMIT - 1),
-            ));
+            let (word, bit) = layout::filter_bit(layout::pair_hash(slot & !u64::from(layout::TOKEN_LIMIT - 1)));
             *filter.get_mut(word).ok_or("a word beyond the filter")? |= bit;
         }
-        let le64 = |slots: &[u64]| {
-            slots
-                .iter()
-                .flat_map(|slot| slot.to_le_bytes())
-                .collect::<Vec<u8>>()
-        };
-        let le32 = |slots: &[u32]| {
-            slots
-                .iter()
-                .flat_map(|slot| slot.to_le_bytes())
-                .collect::<Vec<u8>>()
-        };
+        let le64 = |slots: &[u64]| slots.iter().flat_map(|slot| slot.to_le_bytes()).collect::<Vec<u8>>();
+        let le32 = |slots: &[u32]| slots.iter().flat_map(|slot| slot.to_le_bytes()).collect::<Vec<u8>>();
         fs::write(out.join(format!("{name}.pairs")), le64(&pairs.0))?;
         fs::write(out.join(format!("{name}.filter")), le64(&filter))?;
         fs::write(out.join(format!("{name}.slots")), le32(&slots))?;
@@ -171,15 +139,8 @@ mod vocabulary {
     }
 
     /// Puts a value in the first free slot from its home on. The last slot stays free: it ends every search.
-    fn insert<T: Copy + Default + PartialEq>(
-        slots: &mut [T],
-        home: usize,
-        value: T,
-    ) -> Fallible<()> {
-        let free = slots
-            .iter()
-            .skip(home)
-            .position(|slot| *slot == T::default());
+    fn insert<T: Copy + Default + PartialEq>(slots: &mut [T], home: usize, value: T) -> Fallible<()> {
+        let free = slots.iter().skip(home).position(|slot| *slot == T::default());
         let at = home + free.ok_or("a table is full")?;
         if at + 1 >= slots.len() {
             return Err("a table's last slots are full".into());
@@ -194,20 +155,14 @@ mod vocabulary {
     impl Pairs {
         fn insert(&mut self, left: u32, right: u32, merged: u32) -> Fallible<()> {
             let key = layout::pair_key(left, right);
-            let home = usize::try_from(layout::pair_home(
-                layout::pair_hash(key),
-                self.0.len() as u64,
-            ))?;
+            let home = usize::try_from(layout::pair_home(layout::pair_hash(key), self.0.len() as u64))?;
             insert(&mut self.0, home, key | u64::from(merged))
         }
 
         fn find(&self, left: u32, right: u32) -> u32 {
             let key = layout::pair_key(left, right);
-            let home = usize::try_from(layout::pair_home(
-                layout::pair_hash(key),
-                self.0.len() as u64,
-            ))
-            .unwrap_or(usize::MAX);
+            let home =
+                usize::try_from(layout::pair_home(layout::pair_hash(key), self.0.len() as u64)).unwrap_or(usize::MAX);
             for slot in self.0.iter().skip(home).take_while(|slot| **slot != 0) {
                 if let Ok(merged) = u32::try_from(slot ^ key)
                     && merged < layout::TOKEN_LIMIT
@@ -220,16 +175,10 @@ mod vocabulary {
 
         /// Merges pairs, lowest token first, until none is left.
         fn encode(&self, bytes: &[u8], of_byte: &[u32; 256]) -> Vec<u32> {
-            let mut parts: Vec<u32> = bytes
-                .iter()
-                .filter_map(|byte| of_byte.get(usize::from(*byte)).copied())
-                .collect();
+            let mut parts: Vec<u32> =
+                bytes.iter().filter_map(|byte| of_byte.get(usize::from(*byte)).copied()).collect();
             let mut merged: Vec<u32> = parts.windows(2).map(|pair| self.find_in(pair)).collect();
-            while let Some((at, lowest)) = merged
-                .iter()
-                .copied()
-                .enumerate()
-                .min_by_key(|(_, token)| *token)
+            while let Some((at, lowest)) = merged.iter().copied().enumerate().min_by_key(|(_, token)| *token)
                 && lowest != layout::NONE
             {
                 parts.remove(at + 1);
@@ -238,9 +187,7 @@ mod vocabulary {
                     *part = lowest;
                 }
                 for around in [at.checked_sub(1), Some(at)].into_iter().flatten() {
-                    if let (Some(pair), Some(slot)) =
-                        (parts.get(around..around + 2), merged.get_mut(around))
-                    {
+                    if let (Some(pair), Some(slot)) = (parts.get(around..around + 2), merged.get_mut(around)) {
                         *slot = self.find_in(pair);
                     }
                 }
@@ -249,11 +196,7 @@ mod vocabulary {
         }
 
         fn find_in(&self, pair: &[u32]) -> u32 {
-            if let [left, right] = *pair {
-                self.find(left, right)
-            } else {
-                layout::NONE
-            }
+            if let [left, right] = *pair { self.find(left, right) } else { layout::NONE }
         }
     }
 }

@@ -44,13 +44,10 @@ const HEADER: &str = "\
 
 /// Runs the chore.
 pub(crate) fn run(mut arguments: impl Iterator<Item = String>) -> Result<()> {
-    let (mut collections, mut overrides) =
-        (Vec::new(), PathBuf::from("xtask/catalogue-overrides.tsv"));
+    let (mut collections, mut overrides) = (Vec::new(), PathBuf::from("xtask/catalogue-overrides.tsv"));
     let mut out = PathBuf::from("crates/plimsoll/src/model/catalogue.tsv");
     while let Some(option) = arguments.next() {
-        let value = arguments
-            .next()
-            .with_context(|| format!("{option} needs a value"))?;
+        let value = arguments.next().with_context(|| format!("{option} needs a value"))?;
         match option.as_str() {
             "--litellm" => collections.push(collection::litellm(&value)?),
             "--models-dev" => collections.push(collection::models_dev(&value)?),
@@ -60,23 +57,14 @@ pub(crate) fn run(mut arguments: impl Iterator<Item = String>) -> Result<()> {
         }
     }
     if collections.is_empty() {
-        bail!(
-            "no collection: name one with --litellm FILE,VERSION,DATE or --models-dev FILE,VERSION,DATE"
-        );
+        bail!("no collection: name one with --litellm FILE,VERSION,DATE or --models-dev FILE,VERSION,DATE");
     }
-    let overrides = fs::read_to_string(&overrides)
-        .with_context(|| format!("reading {}", overrides.display()))?;
+    let overrides = fs::read_to_string(&overrides).with_context(|| format!("reading {}", overrides.display()))?;
     let text = compile(&collections, &overrides)?;
     // The core's own reader has the last word.
     plimsoll::model::Catalogue::from_text(text.clone())?;
     fs::write(&out, &text).with_context(|| format!("writing {}", out.display()))?;
-    writeln!(
-        std::io::stdout(),
-        "{}: {} models, {} bytes",
-        out.display(),
-        text.lines().count(),
-        text.len()
-    )?;
+    writeln!(std::io::stdout(), "{}: {} models, {} bytes", out.display(), text.lines().count(), text.len())?;
     Ok(())
 }
 
@@ -86,10 +74,7 @@ fn compile(collections: &[Collection], overrides: &str) -> Result<String> {
     let mut voices: BTreeMap<String, Vec<(char, &Stated)>> = BTreeMap::new();
     for collection in collections {
         for stated in &collection.stated {
-            voices
-                .entry(stated.name.key())
-                .or_default()
-                .push((collection.letter, stated));
+            voices.entry(stated.name.key()).or_default().push((collection.letter, stated));
         }
     }
     for (key, voices) in &voices {
@@ -103,25 +88,13 @@ fn compile(collections: &[Collection], overrides: &str) -> Result<String> {
     rows::drop_repeated_snapshots(&mut rows);
 
     let mut text = HEADER.to_owned();
-    for Collection {
-        letter,
-        title,
-        version,
-        date,
-        ..
-    } in collections
-    {
+    for Collection { letter, title, version, date, .. } in collections {
         writeln!(text, "# origin {letter} {title} {version}, {date}")?;
-        writeln!(
-            text,
-            "# origin {} {title} {version} (most hosts), {date}",
-            letter.to_ascii_lowercase()
-        )?;
+        writeln!(text, "# origin {} {title} {version} (most hosts), {date}", letter.to_ascii_lowercase())?;
     }
     for (source, letter) in letters {
-        let (origin, date) = source
-            .rsplit_once(", ")
-            .with_context(|| format!("override source without date: {source}"))?;
+        let (origin, date) =
+            source.rsplit_once(", ").with_context(|| format!("override source without date: {source}"))?;
         writeln!(text, "# origin {letter} {origin}, {date}")?;
     }
     for (key, row) in &rows {
@@ -131,38 +104,21 @@ fn compile(collections: &[Collection], overrides: &str) -> Result<String> {
 }
 
 /// Puts hand-checked numbers first; returns the letters of their sources.
-fn apply_overrides(
-    rows: &mut BTreeMap<String, Row>,
-    overrides: &str,
-) -> Result<BTreeMap<String, char>> {
+fn apply_overrides(rows: &mut BTreeMap<String, Row>, overrides: &str) -> Result<BTreeMap<String, char>> {
     let mut letters = BTreeMap::new();
-    let mut free = ('A'..='Z')
-        .rev()
-        .filter(|letter| !['L', 'M'].contains(letter));
-    for line in overrides
-        .lines()
-        .filter(|line| !line.starts_with('#') && !line.is_empty())
-    {
+    let mut free = ('A'..='Z').rev().filter(|letter| !['L', 'M'].contains(letter));
+    for line in overrides.lines().filter(|line| !line.starts_with('#') && !line.is_empty()) {
         let columns: Vec<&str> = line.split('\t').collect();
         let &[key, window, input, output, source] = columns.as_slice() else {
             bail!("override {line:?}: want key, window, input, output, source");
         };
         if normalise(key).key() != key {
-            bail!(
-                "override {key}: the key is written {}",
-                normalise(key).key()
-            );
+            bail!("override {key}: the key is written {}", normalise(key).key());
         }
         if !letters.contains_key(source) {
-            letters.insert(
-                source.to_owned(),
-                free.next().context("too many sources of overrides")?,
-            );
+            letters.insert(source.to_owned(), free.next().context("too many sources of overrides")?);
         }
-        let letter = letters
-            .get(source)
-            .copied()
-            .context("a source has a letter")?;
+        let letter = letters.get(source).copied().context("a source has a letter")?;
         let row = rows.entry(key.to_owned()).or_default();
         row.ambiguous = false;
         for (cell, number) in row.cells.iter_mut().zip([window, input, output]) {
@@ -171,9 +127,7 @@ fn apply_overrides(
                 // Stated elsewhere, and wrong: recorded nowhere, in force nowhere.
                 "-" => cell.clear(),
                 _ => {
-                    let number = number
-                        .parse()
-                        .with_context(|| format!("override {key}: {number}"))?;
+                    let number = number.parse().with_context(|| format!("override {key}: {number}"))?;
                     cell.retain(|(other, _)| *other != number);
                     cell.insert(0, (number, letter));
                 }
@@ -185,31 +139,18 @@ fn apply_overrides(
 
 fn line(key: &str, row: &Row) -> String {
     let cell = |cell: &Vec<(u64, char)>| {
-        cell.iter()
-            .map(|(number, letter)| format!("{number}{letter}"))
-            .collect::<Vec<_>>()
-            .join("+")
+        cell.iter().map(|(number, letter)| format!("{number}{letter}")).collect::<Vec<_>>().join("+")
     };
     let first = |cell: &Vec<(u64, char)>| cell.first().map(|(number, _)| *number);
     let [window, input, output] = &row.cells;
-    let suspect = first(output).is_some_and(|output| {
-        first(window)
-            .or_else(|| first(input))
-            .is_some_and(|whole| output >= whole)
-    });
+    let suspect = first(output)
+        .is_some_and(|output| first(window).or_else(|| first(input)).is_some_and(|whole| output >= whole));
     let flags = match (suspect, row.ambiguous) {
         (_, true) => "ambiguous",
         (true, false) => "suspect",
         (false, false) => "",
     };
-    format!(
-        "{key}\t{}\t{}\t{}\t{flags}",
-        cell(window),
-        cell(input),
-        cell(output)
-    )
-    .trim_end()
-    .to_owned()
+    format!("{key}\t{}\t{}\t{}\t{flags}", cell(window), cell(input), cell(output)).trim_end().to_owned()
 }
 
 #[cfg(test)]
@@ -217,11 +158,7 @@ mod tests {
     use super::*;
 
     fn collection() -> Collection {
-        let stated = |key: &str, limits| Stated {
-            name: normalise(key),
-            provider: "openai".to_owned(),
-            limits,
-        };
+        let stated = |key: &str, limits| Stated { name: normalise(key), provider: "openai".to_owned(), limits };
         Collection {
             letter: 'L',
             title: "litellm",
@@ -234,11 +171,7 @@ mod tests {
     fn rows(overrides: &str) -> Result<Vec<String>> {
         let text = compile(&[collection()], overrides)?;
         plimsoll::model::Catalogue::from_text(text.clone())?;
-        Ok(text
-            .lines()
-            .filter(|line| !line.starts_with('#'))
-            .map(str::to_owned)
-            .collect())
+        Ok(text.lines().filter(|line| !line.starts_with('#')).map(str::to_owned).collect())
     }
 
     #[test]
@@ -249,10 +182,7 @@ mod tests {
 
     #[test]
     fn an_output_limit_of_the_whole_is_marked() {
-        assert_eq!(
-            rows("").unwrap(),
-            ["gpt-x\t\t10L\t10L\tsuspect", "gpt-y\t\t20L\t5L"]
-        );
+        assert_eq!(rows("").unwrap(), ["gpt-x\t\t10L\t10L\tsuspect", "gpt-y\t\t20L\t5L"]);
     }
 
     #[test]

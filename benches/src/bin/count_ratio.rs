@@ -2,10 +2,7 @@
 //!
 //! `cargo run --release -p plimsoll-benches --bin count_ratio`. With `PLIMSOLL_DATA` set to a directory of recorded
 //! files the mixed text is made of them. Exits 1 if a count differs or a ratio is below its floor.
-#![allow(
-    clippy::print_stdout,
-    reason = "printing the table is what this program is for"
-)]
+#![allow(clippy::print_stdout, reason = "printing the table is what this program is for")]
 
 use std::env;
 use std::hint::black_box;
@@ -31,31 +28,14 @@ fn main() -> ExitCode {
     for encoding in [Encoding::O200kBase, Encoding::Cl100kBase] {
         let counter = Counter::exact(encoding);
         let (seconds, count) = best(RUNS, || counter.count(&mixed).0);
-        println!(
-            "{encoding}, {:.1} MB of mixed text, {count} tokens",
-            mixed.len() as f64 / 1e6
-        );
-        println!(
-            "  {:<24}{:>8.1} MB/s",
-            "plimsoll",
-            speed(mixed.len(), seconds)
-        );
+        println!("{encoding}, {:.1} MB of mixed text, {count} tokens", mixed.len() as f64 / 1e6);
+        println!("  {:<24}{:>8.1} MB/s", "plimsoll", speed(mixed.len(), seconds));
         for (name, peer) in peers(encoding) {
             let (peer_seconds, peer_count) = best(RUNS, || peer(&mixed));
             let ratio = peer_seconds / seconds;
-            let floor = FLOORS
-                .iter()
-                .find(|(of, _)| *of == name)
-                .map_or(0.0, |(_, floor)| *floor);
-            let differs = if peer_count == count {
-                ""
-            } else {
-                "  COUNTS DIFFER"
-            };
-            println!(
-                "  {name:<24}{:>8.1} MB/s   1/{ratio:.1}{differs}",
-                speed(mixed.len(), peer_seconds)
-            );
+            let floor = FLOORS.iter().find(|(of, _)| *of == name).map_or(0.0, |(_, floor)| *floor);
+            let differs = if peer_count == count { "" } else { "  COUNTS DIFFER" };
+            println!("  {name:<24}{:>8.1} MB/s   1/{ratio:.1}{differs}", speed(mixed.len(), peer_seconds));
             failed |= ratio < floor || peer_count != count;
         }
     }
@@ -67,8 +47,7 @@ fn main() -> ExitCode {
         let (seconds, count) = best(RUNS, || counter.count(short).0);
         let (long_seconds, _) = best(RUNS, || counter.count(long).0);
         let growth = (long_seconds / long.len() as f64) / (seconds / short.len() as f64);
-        let oracle =
-            u64::try_from(bpe_openai::o200k_base().count(short.as_str())).unwrap_or(u64::MAX);
+        let oracle = u64::try_from(bpe_openai::o200k_base().count(short.as_str())).unwrap_or(u64::MAX);
         let mut notes = String::new();
         if oracle != count {
             notes.push_str("  COUNTS DIFFER");
@@ -84,35 +63,22 @@ fn main() -> ExitCode {
             speed(long.len(), long_seconds),
         );
     }
-    if failed {
-        ExitCode::FAILURE
-    } else {
-        ExitCode::SUCCESS
-    }
+    if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }
 
 type Peer = Box<dyn Fn(&str) -> u64>;
 
 fn peers(encoding: Encoding) -> Vec<(&'static str, Peer)> {
     let (fast, reference, goliajp) = match encoding {
-        Encoding::Cl100kBase => (
-            bpe_openai::cl100k_base(),
-            tiktoken_rs::cl100k_base_singleton(),
-            tiktoken::get_encoding("cl100k_base"),
-        ),
-        _ => (
-            bpe_openai::o200k_base(),
-            tiktoken_rs::o200k_base_singleton(),
-            tiktoken::get_encoding("o200k_base"),
-        ),
+        Encoding::Cl100kBase => {
+            (bpe_openai::cl100k_base(), tiktoken_rs::cl100k_base_singleton(), tiktoken::get_encoding("cl100k_base"))
+        }
+        _ => (bpe_openai::o200k_base(), tiktoken_rs::o200k_base_singleton(), tiktoken::get_encoding("o200k_base")),
     };
     let number = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
     let mut peers: Vec<(&'static str, Peer)> = vec![
         ("bpe-openai", Box::new(move |text| number(fast.count(text)))),
-        (
-            "tiktoken-rs",
-            Box::new(move |text| number(reference.count_ordinary(text))),
-        ),
+        ("tiktoken-rs", Box::new(move |text| number(reference.count_ordinary(text)))),
     ];
     if let Some(goliajp) = goliajp {
         peers.push((
@@ -130,15 +96,10 @@ fn chunks(text: &str) -> impl Iterator<Item = &str> {
         if rest.is_empty() {
             return None;
         }
-        let cut = rest
-            .as_bytes()
-            .windows(2)
-            .enumerate()
-            .skip(2_000)
-            .find_map(|(at, pair)| match pair {
-                [b'\n', next] if next.is_ascii_graphic() && *next != b'/' => Some(at + 1),
-                _ => None,
-            });
+        let cut = rest.as_bytes().windows(2).enumerate().skip(2_000).find_map(|(at, pair)| match pair {
+            [b'\n', next] if next.is_ascii_graphic() && *next != b'/' => Some(at + 1),
+            _ => None,
+        });
         let (part, after) = rest.split_at(cut.unwrap_or(rest.len()));
         rest = after;
         Some(part)

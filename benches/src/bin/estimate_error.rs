@@ -2,10 +2,7 @@
 //!
 //! `estimate_error SAMPLES.jsonl` judges every family by counted samples (see `estimate_fit`). Without samples, and with
 //! `PLIMSOLL_DATA` set, it judges the generic family by exact counts of the recorded files there.
-#![allow(
-    clippy::print_stdout,
-    reason = "printing the table is what this program is for"
-)]
+#![allow(clippy::print_stdout, reason = "printing the table is what this program is for")]
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -22,48 +19,29 @@ const FEWEST: f64 = 300.0;
 fn main() -> Result<(), Box<dyn Error>> {
     if let Some(path) = env::args().nth(1) {
         let samples = samples::read(Path::new(&path))?;
-        for ((name, truth), family) in
-            FAMILIES
-                .into_iter()
-                .zip([Family::Generic, Family::Claude, Family::Claude47])
-        {
+        for ((name, truth), family) in FAMILIES.into_iter().zip([Family::Generic, Family::Claude, Family::Claude47]) {
             let truth: Truth = truth;
             let counter = Counter::estimated(family);
-            let pairs = samples.iter().map(|sample| {
-                (
-                    sample.kind.clone(),
-                    counter.count(&sample.text).0 as f64,
-                    truth(sample),
-                )
-            });
+            let pairs = samples
+                .iter()
+                .map(|sample| (sample.kind.clone(), counter.count(&sample.text).0 as f64, truth(sample)));
             table(name, pairs);
-            let off = |sample: &samples::Sample| {
-                counter.count(&sample.text).0 as f64 / truth(sample).max(1.0)
-            };
+            let off = |sample: &samples::Sample| counter.count(&sample.text).0 as f64 / truth(sample).max(1.0);
             let lowest = samples
                 .iter()
                 .filter(|sample| truth(sample) >= FEWEST)
                 .min_by(|one, other| off(one).total_cmp(&off(other)));
             if let Some(sample) = lowest {
-                println!(
-                    "  lowest: {:?}",
-                    sample.text.chars().skip(200).take(200).collect::<String>()
-                );
+                println!("  lowest: {:?}", sample.text.chars().skip(200).take(200).collect::<String>());
             }
         }
     } else if let Some(data) = env::var_os("PLIMSOLL_DATA") {
         let exact = Counter::exact(Encoding::O200kBase);
         let files = recorded(Path::new(&data));
         let judged = |estimate: &dyn Fn(&str) -> f64| -> Vec<(String, f64, f64)> {
-            files
-                .iter()
-                .map(|(kind, text)| (kind.clone(), estimate(text), exact.count(text).0 as f64))
-                .collect()
+            files.iter().map(|(kind, text)| (kind.clone(), estimate(text), exact.count(text).0 as f64)).collect()
         };
-        table(
-            "generic",
-            judged(&|text| Counter::estimated(Family::Generic).count(text).0 as f64),
-        );
+        table("generic", judged(&|text| Counter::estimated(Family::Generic).count(text).0 as f64));
         table("rough", judged(&|text| estimate_rough(text).0 as f64));
     } else {
         return Err("usage: estimate_error SAMPLES.jsonl, or set PLIMSOLL_DATA".into());
@@ -73,37 +51,18 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 fn speed() {
-    let ascii =
-        "fn main() { let answer = compute(41) + 1; println!(\"{answer}\"); } // the usual\n"
-            .repeat(50_000);
+    let ascii = "fn main() { let answer = compute(41) + 1; println!(\"{answer}\"); } // the usual\n".repeat(50_000);
     let started = cpu_seconds();
     let tokens = Counter::estimated(Family::Claude).count(&ascii);
     let seconds = cpu_seconds() - started;
-    println!(
-        "{:.0} MB/s on {} bytes of ASCII ({tokens} tokens)",
-        ascii.len() as f64 / 1e6 / seconds,
-        ascii.len()
-    );
+    println!("{:.0} MB/s on {} bytes of ASCII ({tokens} tokens)", ascii.len() as f64 / 1e6 / seconds, ascii.len());
 }
 
 fn recorded(data: &Path) -> Vec<(String, String)> {
-    let kinds = [
-        "claude_code",
-        "codex",
-        "chat",
-        "anthropic",
-        "responses",
-        "gemini",
-        "sse",
-        "tool_output",
-        "skills",
-    ];
+    let kinds = ["claude_code", "codex", "chat", "anthropic", "responses", "gemini", "sse", "tool_output", "skills"];
     let mut found = Vec::new();
     for kind in kinds {
-        let files = fs::read_dir(data.join(kind))
-            .into_iter()
-            .flatten()
-            .flatten();
+        let files = fs::read_dir(data.join(kind)).into_iter().flatten().flatten();
         found.extend(files.map(|file| (kind.to_owned(), text::recorded(&file.path(), 4_000_000))));
     }
     found
@@ -118,10 +77,7 @@ fn table(name: &str, pairs: impl IntoIterator<Item = (String, f64, f64)>) {
             kinds.entry(kind).or_default().push(error);
         }
     }
-    println!(
-        "{name:<18}{:>6}  lowest      p5     p50     p95 highest   (percent off)",
-        "texts"
-    );
+    println!("{name:<18}{:>6}  lowest      p5     p50     p95 highest   (percent off)", "texts");
     for (kind, mut errors) in kinds {
         errors.sort_by(f64::total_cmp);
         let at = |share| samples::quantile(&errors, share);

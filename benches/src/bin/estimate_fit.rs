@@ -42,12 +42,9 @@ fn main() -> Result<(), Box<dyn Error>> {
                     .collect()
             })
             .collect();
-        let (held, fitted): (Vec<_>, Vec<_>) =
-            rows.iter().enumerate().partition(|(at, _)| at % 5 == 0);
-        let (held, fitted): (Vec<&Row>, Vec<&Row>) = (
-            held.into_iter().map(|(_, row)| row).collect(),
-            fitted.into_iter().map(|(_, row)| row).collect(),
-        );
+        let (held, fitted): (Vec<_>, Vec<_>) = rows.iter().enumerate().partition(|(at, _)| at % 5 == 0);
+        let (held, fitted): (Vec<&Row>, Vec<&Row>) =
+            (held.into_iter().map(|(_, row)| row).collect(), fitted.into_iter().map(|(_, row)| row).collect());
         let mut best = (f64::INFINITY, 0.0);
         for hold in HOLDS {
             let costs = fit(&fitted, hold);
@@ -58,15 +55,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
         let every: Vec<&Row> = rows.iter().collect();
         let costs = fit(&every, best.1);
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "between 0 and 255"
-        )]
-        let bytes: Vec<u8> = costs
-            .iter()
-            .map(|cost| (cost * UNIT).round() as u8)
-            .collect();
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and 255")]
+        let bytes: Vec<u8> = costs.iter().map(|cost| (cost * UNIT).round() as u8).collect();
         fs::write(Path::new(&out).join(format!("{name}.costs")), bytes)?;
         println!("{name}: written with {}", best.1);
     }
@@ -86,20 +76,11 @@ fn fit(rows: &[&Row], hold: f64) -> Vec<f64> {
                     *sum += share;
                 }
             }
-            sums.into_iter()
-                .enumerate()
-                .filter(|(_, sum)| *sum > 0.0)
-                .collect()
+            sums.into_iter().enumerate().filter(|(_, sum)| *sum > 0.0).collect()
         })
         .collect();
-    let of_kinds = descend(
-        &kinds.iter().collect::<Vec<_>>(),
-        &vec![0.3; fitting::SIZE],
-        0.01,
-    );
-    let start: Vec<f64> = (0..fitting::SIZE)
-        .map(|cell| of_kinds.get(kind(cell)).copied().unwrap_or(0.3))
-        .collect();
+    let of_kinds = descend(&kinds.iter().collect::<Vec<_>>(), &vec![0.3; fitting::SIZE], 0.01);
+    let start: Vec<f64> = (0..fitting::SIZE).map(|cell| of_kinds.get(kind(cell)).copied().unwrap_or(0.3)).collect();
     descend(rows, &start, hold)
 }
 
@@ -123,12 +104,8 @@ fn descend(rows: &[&Row], toward: &[f64], hold: f64) -> Vec<f64> {
                 continue;
             }
             let curve: f64 = column.iter().map(|(_, share)| share * share).sum();
-            let slope: f64 = column
-                .iter()
-                .filter_map(|(at, share)| Some(share * missing.get(*at)?))
-                .sum();
-            let better =
-                (*cost + (slope - hold * (*cost - toward)) / (curve + hold)).clamp(0.0, MOST);
+            let slope: f64 = column.iter().filter_map(|(at, share)| Some(share * missing.get(*at)?)).sum();
+            let better = (*cost + (slope - hold * (*cost - toward)) / (curve + hold)).clamp(0.0, MOST);
             for (at, share) in column {
                 if let Some(missing) = missing.get_mut(*at) {
                     *missing -= share * (better - *cost);
@@ -141,9 +118,7 @@ fn descend(rows: &[&Row], toward: &[f64], hold: f64) -> Vec<f64> {
 }
 
 fn estimate(row: &Row, costs: &[f64]) -> f64 {
-    row.iter()
-        .filter_map(|(cell, share)| Some(share * costs.get(*cell)?))
-        .sum()
+    row.iter().filter_map(|(cell, share)| Some(share * costs.get(*cell)?)).sum()
 }
 
 /// Prints how far the estimates of texts held back are off; gives the root of the mean squared relative error.

@@ -27,22 +27,10 @@ pub(crate) struct Cli {
 pub(crate) struct Global {
     /// Where what leaves a context is kept: a directory's file:/// URL, or memory:
     /// [default: the user's data directory]
-    #[arg(
-        long,
-        global = true,
-        env = "PLIMSOLL_STORE",
-        value_name = "URL",
-        hide_env_values = true
-    )]
+    #[arg(long, global = true, env = "PLIMSOLL_STORE", value_name = "URL", hide_env_values = true)]
     pub(crate) store: Option<String>,
     /// Colour and bars on a terminal: auto, always or never
-    #[arg(
-        long,
-        global = true,
-        value_name = "WHEN",
-        default_value = "auto",
-        hide_default_value = true
-    )]
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto", hide_default_value = true)]
     pub(crate) color: ColorWhen,
 }
 
@@ -223,9 +211,7 @@ pub(crate) struct RecallArgs {
 
 /// Print a script that completes plimsoll's command line in a shell
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Example: plimsoll completions bash > ~/.local/share/bash-completion/completions/plimsoll"
-)]
+#[command(after_help = "Example: plimsoll completions bash > ~/.local/share/bash-completion/completions/plimsoll")]
 pub(crate) struct CompletionsArgs {
     /// The shell
     #[arg(value_name = "SHELL")]
@@ -240,12 +226,9 @@ pub(crate) fn tokens(text: &str) -> Result<u64, String> {
         Some((at, 'm' | 'M')) => (plain.get(..at).unwrap_or(""), 1_000_000),
         _ => (plain.as_str(), 1),
     };
-    let number: u64 = digits
-        .parse()
-        .map_err(|_| format!("`{text}` is not a number of tokens; give one like 200000 or 200k"))?;
-    number
-        .checked_mul(unit)
-        .ok_or_else(|| format!("`{text}` tokens are more than can be counted"))
+    let number: u64 =
+        digits.parse().map_err(|_| format!("`{text}` is not a number of tokens; give one like 200000 or 200k"))?;
+    number.checked_mul(unit).ok_or_else(|| format!("`{text}` tokens are more than can be counted"))
 }
 
 /// Reads a range of lines: `3:7`, `3:` to the end, `:7` from the start.
@@ -253,18 +236,10 @@ pub(crate) fn lines(text: &str) -> Result<(u64, u64), String> {
     let wrong = || format!("`{text}` is no range of lines; give one like 10:20, counted from 1");
     let (first, last) = text.split_once(':').ok_or_else(wrong)?;
     let number = |digits: &str, open: u64| {
-        if digits.is_empty() {
-            Ok(open)
-        } else {
-            digits.parse::<u64>().map_err(|_| wrong())
-        }
+        if digits.is_empty() { Ok(open) } else { digits.parse::<u64>().map_err(|_| wrong()) }
     };
     let (first, last) = (number(first, 1)?, number(last, u64::MAX)?);
-    if first == 0 || last < first {
-        Err(wrong())
-    } else {
-        Ok((first, last))
-    }
+    if first == 0 || last < first { Err(wrong()) } else { Ok((first, last)) }
 }
 
 #[cfg(test)]
@@ -303,15 +278,8 @@ mod tests {
     #[test]
     fn every_command_has_an_example() {
         for command in Cli::command().get_subcommands() {
-            let help = command
-                .get_after_help()
-                .map(ToString::to_string)
-                .unwrap_or_default();
-            assert!(
-                help.contains("Example: plimsoll"),
-                "{} has no example",
-                command.get_name()
-            );
+            let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            assert!(help.contains("Example: plimsoll"), "{} has no example", command.get_name());
         }
     }
 }

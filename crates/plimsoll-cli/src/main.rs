@@ -30,10 +30,7 @@ fn main() -> ExitCode {
         Err(error) => {
             let usage = error.downcast_ref::<Usage>().is_some();
             // Nobody is left to tell if standard error is gone.
-            let _ = output.say(&format!(
-                "plimsoll: {}\n",
-                output::plain(&format!("{error:#}"))
-            ));
+            let _ = output.say(&format!("plimsoll: {}\n", output::plain(&format!("{error:#}"))));
             ExitCode::from(if usage { 2 } else { 1 })
         }
     }

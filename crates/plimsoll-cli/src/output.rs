@@ -22,9 +22,7 @@ impl Output {
             ColorWhen::Always => true,
             ColorWhen::Never => false,
             // NO_COLOR counts when it is set to anything but an empty text (no-color.org).
-            ColorWhen::Auto => {
-                terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
-            }
+            ColorWhen::Auto => terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()),
         };
         let (out, err) = (io::stdout().is_terminal(), io::stderr().is_terminal());
         Self {
@@ -101,9 +99,7 @@ fn styled(text: &str, color: bool) -> String {
 
 /// Makes a text from outside safe to show on one line of a terminal: control characters are replaced.
 pub(crate) fn plain(text: &str) -> String {
-    text.chars()
-        .map(|c| if c.is_control() { '\u{fffd}' } else { c })
-        .collect()
+    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }
 
 /// A bar of `width` cells, filled for `part` of `whole`. What is not nothing shows at least an eighth of a cell.
@@ -112,14 +108,8 @@ pub(crate) fn plain(text: &str) -> String {
 pub(crate) fn bar(part: Tokens, whole: Tokens, width: usize) -> String {
     const EIGHTHS: [char; 8] = [' ', '▏', '▎', '▍', '▌', '▋', '▊', '▉'];
     let cells = u128::try_from(width).unwrap_or(0) * 8;
-    let filled = if whole.0 == 0 {
-        0
-    } else {
-        u128::from(part.0.min(whole.0)) * cells / u128::from(whole.0)
-    };
-    let filled = usize::try_from(filled)
-        .unwrap_or(0)
-        .max(usize::from(part.0 > 0 && whole.0 > 0));
+    let filled = if whole.0 == 0 { 0 } else { u128::from(part.0.min(whole.0)) * cells / u128::from(whole.0) };
+    let filled = usize::try_from(filled).unwrap_or(0).max(usize::from(part.0 > 0 && whole.0 > 0));
     let mut shown = "█".repeat(filled / 8);
     if filled % 8 > 0 {
         shown.push(EIGHTHS.get(filled % 8).copied().unwrap_or(' '));
@@ -135,11 +125,7 @@ pub(crate) fn percent(part: Tokens, whole: Tokens) -> String {
         return "0 %".to_owned();
     }
     let share = u128::from(part.0) * 100 / u128::from(whole.0);
-    if share == 0 {
-        "<1 %".to_owned()
-    } else {
-        format!("{share} %")
-    }
+    if share == 0 { "<1 %".to_owned() } else { format!("{share} %") }
 }
 
 /// Something under way. Dropping it takes its line away again.
@@ -151,18 +137,12 @@ pub(crate) struct Progress {
 impl Progress {
     fn start(shown: bool, what: &str) -> Self {
         if !shown {
-            return Self {
-                stages: None,
-                thread: None,
-            };
+            return Self { stages: None, thread: None };
         }
         let (stages, updates) = mpsc::channel();
         let first = what.to_owned();
         let thread = std::thread::spawn(move || show(&updates, first));
-        Self {
-            stages: Some(stages),
-            thread: Some(thread),
-        }
+        Self { stages: Some(stages), thread: Some(thread) }
     }
 
     /// Names what is done now.
@@ -192,11 +172,7 @@ fn show(updates: &mpsc::Receiver<String>, mut stage: String) {
             Ok(next) => {
                 stage = next;
                 let left = Duration::from_millis(500).saturating_sub(started.elapsed());
-                wait = if drawn {
-                    Duration::from_millis(120)
-                } else {
-                    left.max(Duration::from_millis(1))
-                };
+                wait = if drawn { Duration::from_millis(120) } else { left.max(Duration::from_millis(1)) };
                 continue;
             }
             Err(mpsc::RecvTimeoutError::Disconnected) => break,
@@ -226,10 +202,7 @@ mod tests {
         assert_eq!(bar(Tokens(1), Tokens(1_000_000), 5), "▏    ");
         assert_eq!(bar(Tokens(200), Tokens(100), 5), "█████");
         assert_eq!(bar(Tokens(1), Tokens(0), 5), "     ");
-        assert_eq!(
-            bar(Tokens(u64::MAX), Tokens(u64::MAX), 40).chars().count(),
-            40
-        );
+        assert_eq!(bar(Tokens(u64::MAX), Tokens(u64::MAX), 40).chars().count(), 40);
     }
 
     #[test]

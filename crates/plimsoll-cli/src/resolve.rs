@@ -56,15 +56,10 @@ pub(crate) fn input_name(file: Option<&Path>) -> String {
 /// The options that a transcript is parsed with.
 pub(crate) fn parse_options(reading: &Reading) -> Result<ParseOptions> {
     let format = match &reading.format {
-        Some(name) => Some(
-            name.parse::<Format>()
-                .map_err(|error| Usage(error.to_string()))?,
-        ),
+        Some(name) => Some(name.parse::<Format>().map_err(|error| Usage(error.to_string()))?),
         None => None,
     };
-    Ok(ParseOptions::default()
-        .with_format(format)
-        .with_max_bytes(limit(reading)))
+    Ok(ParseOptions::default().with_format(format).with_max_bytes(limit(reading)))
 }
 
 /// The largest input taken.
@@ -73,10 +68,7 @@ pub(crate) fn limit(reading: &Reading) -> Bytes {
 }
 
 /// Where a result goes: never over the input, unless that was asked for.
-pub(crate) fn output_path(
-    output: Option<&PathBuf>,
-    input: Option<&Path>,
-) -> Result<Option<PathBuf>> {
+pub(crate) fn output_path(output: Option<&PathBuf>, input: Option<&Path>) -> Result<Option<PathBuf>> {
     let Some(output) = output.filter(|path| path.as_path() != Path::new("-")) else {
         return Ok(None);
     };
@@ -85,11 +77,9 @@ pub(crate) fn output_path(
         matches!((a, b), (Ok(a), Ok(b)) if a == b)
     };
     if input.is_some_and(|input| same(input, output)) {
-        return Err(Usage(format!(
-            "the output {} is the input; use --in-place to change it",
-            output.display()
-        ))
-        .into());
+        return Err(
+            Usage(format!("the output {} is the input; use --in-place to change it", output.display())).into()
+        );
     }
     Ok(Some(output.clone()))
 }
@@ -108,12 +98,8 @@ impl<T, E: Into<anyhow::Error>> About<T> for Result<T, E> {
 /// Opens the store that the command line, the environment or the platform names.
 pub(crate) fn open_store(global: &Global) -> Result<Store> {
     let location = match &global.store {
-        Some(url) => url
-            .parse::<Location>()
-            .map_err(|error| Usage(format!("--store: {error}")))?,
-        None => Location::Local(Store::default_root(Platform::CURRENT, |name| {
-            std::env::var_os(name)
-        })?),
+        Some(url) => url.parse::<Location>().map_err(|error| Usage(format!("--store: {error}")))?,
+        None => Location::Local(Store::default_root(Platform::CURRENT, |name| std::env::var_os(name))?),
     };
     Ok(Store::open(&location))
 }

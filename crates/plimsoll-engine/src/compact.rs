@@ -5,8 +5,8 @@ use std::time::SystemTime;
 use plimsoll::Tokens;
 use plimsoll::budget::{Capacity, Counting, Meter, Policy, Thresholds, Trigger, threshold};
 use plimsoll::compact::{
-    Applied, Carried, Chain, ContinuationParts, Epoch, Extract, FRAME_BOUND, Plan, PlanOptions,
-    Profile, Request, Summarise, acknowledgement, apply, continuation, extract, plan,
+    Applied, Carried, Chain, ContinuationParts, Epoch, Extract, FRAME_BOUND, Plan, PlanOptions, Profile, Request,
+    Summarise, acknowledgement, apply, continuation, extract, plan,
 };
 use plimsoll::id::{EpochId, SessionId};
 use plimsoll::model::{Catalogue, Endpoint, Limit, Limits, Lookup, Source, resolve_limits};
@@ -132,12 +132,7 @@ pub fn judge(document: &Document<'_>, options: &CompactOptions) -> Judged {
     let named = || document.model().map(|model| model.decode().into_owned());
     let model = options.model.clone().or_else(named);
     let stated = |source: &Source, window: Option<Tokens>, output: Option<Tokens>| {
-        Limits::stated(
-            source,
-            window.map(|tokens| tokens.0),
-            None,
-            output.map(|tokens| tokens.0),
-        )
+        Limits::stated(source, window.map(|tokens| tokens.0), None, output.map(|tokens| tokens.0))
     };
     let user = stated(&Source::User, options.window, options.max_output);
     let recorded = stated(&Source::Server, document.window(), None);
@@ -147,28 +142,11 @@ pub fn judge(document: &Document<'_>, options: &CompactOptions) -> Judged {
         _ => Limits::default(),
     };
     let fallback = plimsoll::model::DEFAULT_LIMIT;
-    let limits = resolve_limits(
-        Some(&user),
-        Some(&recorded),
-        Some(&known),
-        Endpoint::Public,
-        fallback,
-    );
-    let window = limits
-        .context_window
-        .clone()
-        .or_else(|| limits.max_input.clone());
+    let limits = resolve_limits(Some(&user), Some(&recorded), Some(&known), Endpoint::Public, fallback);
+    let window = limits.context_window.clone().or_else(|| limits.max_input.clone());
     let window = window.unwrap_or_else(|| Limit::new(fallback, Source::Fallback));
-    let thresholds = threshold(
-        &Capacity::from(&limits),
-        &Policy::default(),
-        document.max_output(),
-    );
-    Judged {
-        model,
-        window,
-        thresholds,
-    }
+    let thresholds = threshold(&Capacity::from(&limits), &Policy::default(), document.max_output());
+    Judged { model, window, thresholds }
 }
 
 /// Compacts a document by hand, with the embedded summariser.
@@ -197,10 +175,7 @@ pub fn compact(
         model: judged.model.clone(),
         tokens_before: measure.total,
         tokens_after: measure.total,
-        counting: CountedBy {
-            method: measure.method,
-            tokenizer: meter.count().name().to_owned(),
-        },
+        counting: CountedBy { method: measure.method, tokenizer: meter.count().name().to_owned() },
         window: judged.window.tokens,
         window_source: judged.window.source.to_string(),
         target: options.target_tokens.unwrap_or(judged.thresholds.target),
@@ -223,28 +198,16 @@ pub fn compact(
     plan_options.force = options.force;
     plan_options.keep_tokens = options.keep_tokens;
     plan_options.target_tokens = options.target_tokens;
-    let summarise = match plan(
-        transcript,
-        &obligations,
-        &measure,
-        &judged.thresholds,
-        &plan_options,
-    ) {
+    let summarise = match plan(transcript, &obligations, &measure, &judged.thresholds, &plan_options) {
         Plan::Summarise(summarise) => summarise,
         Plan::Skipped(skip) => {
             report.reason = Some(skip.to_string());
-            return Ok(Compacted {
-                report,
-                edits: Vec::new(),
-            });
+            return Ok(Compacted { report, edits: Vec::new() });
         }
         Plan::Infeasible { irreducible, limit } => {
             report.outcome = Outcome::Infeasible;
             report.reason = Some(infeasible(irreducible, limit, options));
-            return Ok(Compacted {
-                report,
-                edits: Vec::new(),
-            });
+            return Ok(Compacted { report, edits: Vec::new() });
         }
         other => return Err(EngineError::UnknownPlan(format!("{other:?}"))),
     };
@@ -252,42 +215,26 @@ pub fn compact(
     stage("summarising");
     let chain = Chain::of(document);
     let session = session_of(document, &chain);
-    let prefix = chain
-        .prefix(summarise.removed.end)
-        .ok_or(EngineError::Chain)?;
+    let prefix = chain.prefix(summarise.removed.end).ok_or(EngineError::Chain)?;
     let epoch = EpochId::new(&session, prefix.as_bytes());
     let made = make(document, &summarise, &epoch, options, &mut meter)?;
     report.break_even_turns = Some(summarise.break_even_turns);
-    if let Some(target) = options
-        .target_tokens
-        .filter(|target| made.applied.tokens_after > *target)
-    {
+    if let Some(target) = options.target_tokens.filter(|target| made.applied.tokens_after > *target) {
         report.outcome = Outcome::Infeasible;
         report.reason = Some(infeasible(made.applied.tokens_after, target, options));
-        return Ok(Compacted {
-            report,
-            edits: Vec::new(),
-        });
+        return Ok(Compacted { report, edits: Vec::new() });
     }
 
     let Some(store) = store else {
         finish(&mut report, &made, &summarise);
-        return Ok(Compacted {
-            report,
-            edits: made.applied.edits,
-        });
+        return Ok(Compacted { report, edits: made.applied.edits });
     };
     stage("archiving");
-    let (made, id) = archive(
-        document, &chain, &summarise, made, &epoch, options, &mut meter, store, now,
-    )?;
+    let (made, id) = archive(document, &chain, &summarise, made, &epoch, options, &mut meter, store, now)?;
     finish(&mut report, &made, &summarise);
     report.artifact = Some(id.to_string());
     report.epoch = Some(id.to_string());
-    Ok(Compacted {
-        report,
-        edits: made.applied.edits,
-    })
+    Ok(Compacted { report, edits: made.applied.edits })
 }
 
 /// What a plan came to.
@@ -328,19 +275,11 @@ fn make(
     });
     let applied = apply(document, summarise, &continuation, acknowledgement(), meter)?;
     let summary_tokens = count(&extract.summary);
-    Ok(Made {
-        extract,
-        continuation,
-        applied,
-        summary_tokens,
-    })
+    Ok(Made { extract, continuation, applied, summary_tokens })
 }
 
 /// Archives the document and the epoch, and gives what holds: this compaction, or the one that was recorded first.
-#[expect(
-    clippy::too_many_arguments,
-    reason = "one step of one orchestration; a type for it would only be unpacked"
-)]
+#[expect(clippy::too_many_arguments, reason = "one step of one orchestration; a type for it would only be unpacked")]
 fn archive(
     document: &Document<'_>,
     chain: &Chain,
@@ -375,17 +314,8 @@ fn archive(
         let within = |bound: Option<Tokens>| bound.is_none_or(|bound| first.tokens_after <= bound);
         let same = first.removed == summarise.removed && first.retained == summarise.retained;
         if same && within(options.target_tokens) && options.instructions.is_none() {
-            let applied = apply(
-                document,
-                summarise,
-                &first.continuation,
-                &first.acknowledgement,
-                meter,
-            )?;
-            if options
-                .target_tokens
-                .is_none_or(|target| applied.tokens_after <= target)
-            {
+            let applied = apply(document, summarise, &first.continuation, &first.acknowledgement, meter)?;
+            if options.target_tokens.is_none_or(|target| applied.tokens_after <= target) {
                 made.applied = applied;
                 made.continuation = first.continuation;
                 store.mark_replayed(&archived.epoch, now)?;
@@ -423,18 +353,10 @@ fn record(
     let after = made.applied.tokens_after;
     let acknowledgement = acknowledgement().to_owned();
     let continuation = made.continuation.clone();
-    let mut epoch = Epoch::new(
-        document.format(),
-        chain,
-        summarise,
-        continuation,
-        acknowledgement,
-        after,
-    )
-    .ok_or(EngineError::Chain)?;
+    let mut epoch = Epoch::new(document.format(), chain, summarise, continuation, acknowledgement, after)
+        .ok_or(EngineError::Chain)?;
     epoch.summary.clone_from(&made.extract.summary);
-    epoch.ledger =
-        serde_json::to_value(&made.extract.ledger).map_err(plimsoll::compact::EpochError::from)?;
+    epoch.ledger = serde_json::to_value(&made.extract.ledger).map_err(plimsoll::compact::EpochError::from)?;
     epoch.artifact = Some(id.to_string());
     Ok(epoch.to_json()?)
 }
@@ -442,8 +364,7 @@ fn record(
 fn finish(report: &mut Report, made: &Made, summarise: &Summarise) {
     report.outcome = Outcome::Applied;
     report.tokens_after = made.applied.tokens_after;
-    report.messages_after =
-        summarise.messages - summarise.removed.len() + summarise.retained.len() + 1;
+    report.messages_after = summarise.messages - summarise.removed.len() + summarise.retained.len() + 1;
     report.kept_tail_messages = summarise.tail_messages();
     report.summarizer = Some("extract");
     report.summary_tokens = Some(made.summary_tokens);
@@ -469,10 +390,7 @@ fn session_of(document: &Document<'_>, chain: &Chain) -> SessionId {
         return SessionId::new(&session.decode());
     }
     // The first messages of a growing history stay, so all its epochs are filed together.
-    let first = chain
-        .prefix(chain.len().min(2))
-        .map(|hash| hash.to_string())
-        .unwrap_or_default();
+    let first = chain.prefix(chain.len().min(2)).map(|hash| hash.to_string()).unwrap_or_default();
     let short: String = first.chars().take(16).collect();
     SessionId::new(&format!("{}-{short}", document.format()))
 }
@@ -480,18 +398,12 @@ fn session_of(document: &Document<'_>, chain: &Chain) -> SessionId {
 /// The byte ranges of a document that a plan removes: ascending, joined where they touch.
 fn removed_bytes(document: &Document<'_>, summarise: &Summarise) -> Vec<std::ops::Range<u64>> {
     let messages = document.transcript().messages.iter().enumerate();
-    let leaving = messages.filter(|(index, _)| {
-        summarise.removed.contains(index) && summarise.retained.binary_search(index).is_err()
-    });
-    let mut entries: Vec<u32> = leaving
-        .flat_map(|(_, message)| message.entries.iter().copied())
-        .collect();
+    let leaving = messages
+        .filter(|(index, _)| summarise.removed.contains(index) && summarise.retained.binary_search(index).is_err());
+    let mut entries: Vec<u32> = leaving.flat_map(|(_, message)| message.entries.iter().copied()).collect();
     entries.sort_unstable();
     entries.dedup();
-    let spans = entries
-        .iter()
-        .filter_map(|entry| document.entries().get(*entry as usize))
-        .map(|entry| entry.span);
+    let spans = entries.iter().filter_map(|entry| document.entries().get(*entry as usize)).map(|entry| entry.span);
     let mut ranges: Vec<std::ops::Range<u64>> = Vec::new();
     for span in spans {
         let (start, end) = (span.start() as u64, span.end() as u64);
@@ -499,10 +411,7 @@ fn removed_bytes(document: &Document<'_>, summarise: &Summarise) -> Vec<std::ops
         let between = |last: &std::ops::Range<u64>| {
             let from = usize::try_from(last.end).unwrap_or(usize::MAX);
             let gap = document.bytes().get(from..span.start()).unwrap_or(&[]);
-            last.end <= start
-                && gap
-                    .iter()
-                    .all(|byte| byte.is_ascii_whitespace() || *byte == b',')
+            last.end <= start && gap.iter().all(|byte| byte.is_ascii_whitespace() || *byte == b',')
         };
         match ranges.last_mut() {
             Some(last) if between(last) => last.end = end,

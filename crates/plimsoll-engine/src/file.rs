@@ -26,11 +26,7 @@ struct State {
 
 impl State {
     fn of(metadata: &fs::Metadata) -> Self {
-        Self {
-            len: metadata.len(),
-            modified: metadata.modified().ok(),
-            identity: identity(metadata),
-        }
+        Self { len: metadata.len(), modified: metadata.modified().ok(), identity: identity(metadata) }
     }
 }
 
@@ -51,33 +47,18 @@ impl Input {
     /// # Errors
     /// [`EngineError`] if it is a directory, over the limit (it is not read then), or cannot be read.
     pub fn read(path: &Path, limit: Bytes) -> Result<Self, EngineError> {
-        let failed = |source| EngineError::Read {
-            path: path.to_path_buf(),
-            source,
-        };
+        let failed = |source| EngineError::Read { path: path.to_path_buf(), source };
         let mut file = File::open(path).map_err(failed)?;
         let metadata = file.metadata().map_err(failed)?;
         if metadata.is_dir() {
-            return Err(EngineError::Directory {
-                path: path.to_path_buf(),
-            });
+            return Err(EngineError::Directory { path: path.to_path_buf() });
         }
         if Bytes(metadata.len()) > limit {
-            return Err(EngineError::TooLarge {
-                path: path.to_path_buf(),
-                size: Bytes(metadata.len()),
-                limit,
-            });
+            return Err(EngineError::TooLarge { path: path.to_path_buf(), size: Bytes(metadata.len()), limit });
         }
         let bytes = bounded(&mut file, metadata.len(), path, limit)?;
-        let state = State {
-            len: Bytes::from(bytes.len()).0,
-            ..State::of(&metadata)
-        };
-        Ok(Self {
-            bytes,
-            state: metadata.is_file().then_some(state),
-        })
+        let state = State { len: Bytes::from(bytes.len()).0, ..State::of(&metadata) };
+        Ok(Self { bytes, state: metadata.is_file().then_some(state) })
     }
 
     /// Reads standard input, if it is no larger than `limit`.
@@ -85,12 +66,7 @@ impl Input {
     /// # Errors
     /// [`EngineError`] if it is over the limit or cannot be read.
     pub fn standard(limit: Bytes) -> Result<Self, EngineError> {
-        let bytes = bounded(
-            &mut io::stdin().lock(),
-            0,
-            Path::new("standard input"),
-            limit,
-        )?;
+        let bytes = bounded(&mut io::stdin().lock(), 0, Path::new("standard input"), limit)?;
         Ok(Self { bytes, state: None })
     }
 
@@ -101,36 +77,19 @@ impl Input {
 
     /// Whether the file at `path` is still what was read.
     fn is_current(&self, path: &Path) -> bool {
-        let now = fs::symlink_metadata(path)
-            .ok()
-            .map(|metadata| State::of(&metadata));
+        let now = fs::symlink_metadata(path).ok().map(|metadata| State::of(&metadata));
         now.is_some() && now == self.state
     }
 }
 
 /// Reads to the end, but never more than one byte past the limit.
-fn bounded(
-    source: &mut impl Read,
-    expected: u64,
-    path: &Path,
-    limit: Bytes,
-) -> Result<Vec<u8>, EngineError> {
-    let mut bytes =
-        Vec::with_capacity(usize::try_from(expected.min(limit.0).saturating_add(1)).unwrap_or(0));
+fn bounded(source: &mut impl Read, expected: u64, path: &Path, limit: Bytes) -> Result<Vec<u8>, EngineError> {
+    let mut bytes = Vec::with_capacity(usize::try_from(expected.min(limit.0).saturating_add(1)).unwrap_or(0));
     let mut source = source.take(limit.0.saturating_add(1));
-    source
-        .read_to_end(&mut bytes)
-        .map_err(|source| EngineError::Read {
-            path: path.to_path_buf(),
-            source,
-        })?;
+    source.read_to_end(&mut bytes).map_err(|source| EngineError::Read { path: path.to_path_buf(), source })?;
     let size = Bytes::from(bytes.len());
     if size > limit {
-        return Err(EngineError::TooLarge {
-            path: path.to_path_buf(),
-            size,
-            limit,
-        });
+        return Err(EngineError::TooLarge { path: path.to_path_buf(), size, limit });
     }
     Ok(bytes)
 }
@@ -143,44 +102,25 @@ fn bounded(
 /// # Errors
 /// [`EngineError::Write`] if the system refuses; the old content is still there then.
 pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), EngineError> {
-    let failed = |source| EngineError::Write {
-        path: path.to_path_buf(),
-        source,
-    };
+    let failed = |source| EngineError::Write { path: path.to_path_buf(), source };
     // A link is followed, as every program's `-o` does; the file it leads to is what is replaced.
     let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
     let existing = fs::metadata(&target).ok();
     if existing.as_ref().is_some_and(fs::Metadata::is_dir) {
-        return Err(EngineError::Directory {
-            path: path.to_path_buf(),
-        });
+        return Err(EngineError::Directory { path: path.to_path_buf() });
     }
-    if existing
-        .as_ref()
-        .is_some_and(|metadata| !metadata.is_file())
-    {
-        let mut file = OpenOptions::new()
-            .write(true)
-            .open(&target)
-            .map_err(failed)?;
+    if existing.as_ref().is_some_and(|metadata| !metadata.is_file()) {
+        let mut file = OpenOptions::new().write(true).open(&target).map_err(failed)?;
         return file.write_all(bytes).map_err(failed);
     }
     let folder = folder_of(&target);
-    let mut partial = tempfile::Builder::new()
-        .prefix(".plimsoll-")
-        .tempfile_in(folder)
-        .map_err(failed)?;
+    let mut partial = tempfile::Builder::new().prefix(".plimsoll-").tempfile_in(folder).map_err(failed)?;
     partial.write_all(bytes).map_err(failed)?;
     if let Some(metadata) = existing {
-        partial
-            .as_file()
-            .set_permissions(metadata.permissions())
-            .map_err(failed)?;
+        partial.as_file().set_permissions(metadata.permissions()).map_err(failed)?;
     }
     partial.as_file().sync_all().map_err(failed)?;
-    partial
-        .persist(&target)
-        .map_err(|error| failed(error.error))?;
+    partial.persist(&target).map_err(|error| failed(error.error))?;
     sync_folder(folder).map_err(failed)
 }
 
@@ -192,28 +132,19 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), EngineError> {
 /// # Errors
 /// [`EngineError`] if the file changed, is a symbolic link, or cannot be written.
 pub fn change_in_place(path: &Path, input: &Input, bytes: &[u8]) -> Result<PathBuf, EngineError> {
-    let failed = |source| EngineError::Write {
-        path: path.to_path_buf(),
-        source,
-    };
+    let failed = |source| EngineError::Write { path: path.to_path_buf(), source };
     if fs::symlink_metadata(path).map_err(failed)?.is_symlink() {
-        return Err(EngineError::SymbolicLink {
-            path: path.to_path_buf(),
-        });
+        return Err(EngineError::SymbolicLink { path: path.to_path_buf() });
     }
-    let changed = || EngineError::Changed {
-        path: path.to_path_buf(),
-    };
+    let changed = || EngineError::Changed { path: path.to_path_buf() };
     if !input.is_current(path) {
         return Err(changed());
     }
     let backup = backup_path(path);
     write_whole(&backup, input.bytes())?;
     let permissions = fs::metadata(path).map_err(failed)?.permissions();
-    fs::set_permissions(&backup, permissions).map_err(|source| EngineError::Write {
-        path: backup.clone(),
-        source,
-    })?;
+    fs::set_permissions(&backup, permissions)
+        .map_err(|source| EngineError::Write { path: backup.clone(), source })?;
     if let Some(appended) = bytes.strip_prefix(input.bytes()) {
         let mut file = OpenOptions::new().append(true).open(path).map_err(failed)?;
         // Once more, on the very file that is written to: the window in which another program may write is that between
@@ -245,16 +176,11 @@ fn backup_path(path: &Path) -> PathBuf {
     if free(&first) {
         return first;
     }
-    (2..10_000_u32)
-        .map(|n| named(&format!(".plimsoll-backup-{n}")))
-        .find(free)
-        .unwrap_or(first)
+    (2..10_000_u32).map(|n| named(&format!(".plimsoll-backup-{n}"))).find(free).unwrap_or(first)
 }
 
 fn folder_of(path: &Path) -> &Path {
-    path.parent()
-        .filter(|folder| !folder.as_os_str().is_empty())
-        .unwrap_or(Path::new("."))
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 #[cfg(unix)]
@@ -276,23 +202,11 @@ mod tests {
     #[test]
     fn a_directory_and_a_file_over_the_limit_are_refused_unread() {
         let folder = tempfile::tempdir().unwrap();
-        assert!(matches!(
-            Input::read(folder.path(), LIMIT),
-            Err(EngineError::Directory { .. })
-        ));
+        assert!(matches!(Input::read(folder.path(), LIMIT), Err(EngineError::Directory { .. })));
         let path = folder.path().join("big");
         fs::write(&path, vec![b'x'; 11]).unwrap();
         let error = Input::read(&path, Bytes(10)).unwrap_err();
-        assert!(
-            matches!(
-                error,
-                EngineError::TooLarge {
-                    size: Bytes(11),
-                    ..
-                }
-            ),
-            "{error}"
-        );
+        assert!(matches!(error, EngineError::TooLarge { size: Bytes(11), .. }), "{error}");
         assert_eq!(Input::read(&path, Bytes(11)).unwrap().bytes().len(), 11);
     }
 
@@ -306,10 +220,7 @@ mod tests {
         let backup = change_in_place(&path, &input, b"one\ntwo\n").unwrap();
         let mut seen = String::new();
         open.read_to_string(&mut seen).unwrap();
-        assert_eq!(
-            seen, "one\ntwo\n",
-            "a program that has the file open sees what was appended"
-        );
+        assert_eq!(seen, "one\ntwo\n", "a program that has the file open sees what was appended");
         assert_eq!(fs::read(&backup).unwrap(), b"one\n");
         let again = Input::read(&path, LIMIT).unwrap();
         let second = change_in_place(&path, &again, b"other\n").unwrap();
@@ -324,16 +235,9 @@ mod tests {
         fs::write(&path, "one\n").unwrap();
         let input = Input::read(&path, LIMIT).unwrap();
         fs::write(&path, "one\nmore\n").unwrap();
-        assert!(matches!(
-            change_in_place(&path, &input, b"one\ntwo\n"),
-            Err(EngineError::Changed { .. })
-        ));
+        assert!(matches!(change_in_place(&path, &input, b"one\ntwo\n"), Err(EngineError::Changed { .. })));
         assert_eq!(fs::read(&path).unwrap(), b"one\nmore\n");
-        assert_eq!(
-            fs::read_dir(folder.path()).unwrap().count(),
-            1,
-            "no backup of what was not changed"
-        );
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "no backup of what was not changed");
     }
 
     #[cfg(unix)]
@@ -341,20 +245,11 @@ mod tests {
     fn a_symbolic_link_is_not_changed_in_place_and_new_files_are_private() {
         use std::os::unix::fs::PermissionsExt as _;
         let folder = tempfile::tempdir().unwrap();
-        let (path, link) = (
-            folder.path().join("session.jsonl"),
-            folder.path().join("link.jsonl"),
-        );
+        let (path, link) = (folder.path().join("session.jsonl"), folder.path().join("link.jsonl"));
         write_whole(&path, b"one\n").unwrap();
-        assert_eq!(
-            fs::metadata(&path).unwrap().permissions().mode() & 0o777,
-            0o600
-        );
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         std::os::unix::fs::symlink(&path, &link).unwrap();
         let input = Input::read(&link, LIMIT).unwrap();
-        assert!(matches!(
-            change_in_place(&link, &input, b"two\n"),
-            Err(EngineError::SymbolicLink { .. })
-        ));
+        assert!(matches!(change_in_place(&link, &input, b"two\n"), Err(EngineError::SymbolicLink { .. })));
     }
 }

@@ -98,18 +98,10 @@ impl Store {
             let created = backend.create(&key, &[compaction.record])?;
             if created != Created::Different {
                 let (record, first) = (compaction.record.to_vec(), created == Created::New);
-                return Ok(Archived {
-                    record,
-                    first,
-                    ..body
-                });
+                return Ok(Archived { record, first, ..body });
             }
             if let Some(record) = backend.get(&key)? {
-                return Ok(Archived {
-                    record,
-                    first: false,
-                    ..body
-                });
+                return Ok(Archived { record, first: false, ..body });
             }
         }
     }
@@ -123,10 +115,7 @@ impl Store {
     ///
     /// At most one small record a day is written.
     pub fn mark_replayed(&self, epoch: &EpochId, now: SystemTime) -> Result<()> {
-        let record = Record::Replayed {
-            epoch: epoch.clone(),
-            day: day_of(now),
-        };
+        let record = Record::Replayed { epoch: epoch.clone(), day: day_of(now) };
         self.backend().create(&record.key(), &[]).map(drop)
     }
 
@@ -144,25 +133,15 @@ impl Store {
 }
 
 fn day_of(time: SystemTime) -> u32 {
-    let seconds = time
-        .duration_since(SystemTime::UNIX_EPOCH)
-        .map_or(0, |since| since.as_secs());
+    let seconds = time.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
     u32::try_from(seconds / DAY).unwrap_or(u32::MAX)
 }
 
 /// Writes the document, or finds it written; everything of the answer but the record is final.
 fn write_body(backend: &dyn Backend, compaction: &Compaction<'_>) -> Result<Archived> {
     let size = compaction.document.len() as u64;
-    let ranges: Vec<(u64, u64)> = compaction
-        .removed
-        .iter()
-        .map(|range| (range.start, range.end))
-        .collect();
-    check_ranges(&ranges, size).map_err(|(start, end)| StoreError::Ranges {
-        start,
-        end,
-        size: Bytes(size),
-    })?;
+    let ranges: Vec<(u64, u64)> = compaction.removed.iter().map(|range| (range.start, range.end)).collect();
+    check_ranges(&ranges, size).map_err(|(start, end)| StoreError::Ranges { start, end, size: Bytes(size) })?;
 
     let uses = last_uses(backend, compaction.epoch.session())?;
     let known = known_chunks(backend, &uses, compaction.now);
@@ -172,9 +151,7 @@ fn write_body(backend: &dyn Backend, compaction: &Compaction<'_>) -> Result<Arch
     // A lender was removed by hand in the meantime: nothing is borrowed then.
     match try_body(backend, compaction, &uses, &HashMap::new())? {
         Some(archived) => Ok(archived),
-        None => Err(StoreError::Taken {
-            place: Record::Body(compaction.epoch.clone()).key().to_string(),
-        }),
+        None => Err(StoreError::Taken { place: Record::Body(compaction.epoch.clone()).key().to_string() }),
     }
 }
 
@@ -185,26 +162,13 @@ fn try_body(
     uses: &HashMap<EpochId, SystemTime>,
     known: &HashMap<String, Place>,
 ) -> Result<Option<Archived>> {
-    let Compaction {
-        epoch,
-        document,
-        now,
-        ..
-    } = *compaction;
-    let Placed {
-        chunks,
-        lenders,
-        own,
-    } = place_chunks(backend, document, known);
+    let Compaction { epoch, document, now, .. } = *compaction;
+    let Placed { chunks, lenders, own } = place_chunks(backend, document, known);
     let manifest = Manifest {
         session: epoch.session().raw_or_name().to_owned(),
         size: document.len() as u64,
         blake3: blake3::hash(document).to_hex().to_string(),
-        removed: compaction
-            .removed
-            .iter()
-            .map(|range| (range.start, range.end))
-            .collect(),
+        removed: compaction.removed.iter().map(|range| (range.start, range.end)).collect(),
         artifacts: compaction.artifacts.to_vec(),
         lenders,
         chunks,
@@ -218,11 +182,7 @@ fn try_body(
     let parts: Vec<&[u8]> = std::iter::once(head.as_slice()).chain(own).collect();
 
     let today = day_of(now);
-    let names = [
-        epoch.plain(),
-        manifest.name(epoch, None),
-        manifest.name(epoch, Some(today)),
-    ];
+    let names = [epoch.plain(), manifest.name(epoch, None), manifest.name(epoch, Some(today))];
     for (tried, id) in names.iter().enumerate() {
         // A body that may be removed before long is not relied on, though it has all that is asked for. The last name
         // has the day in it, so that it is never an old one.
@@ -244,17 +204,8 @@ fn try_body(
             Created::New => return Ok(Some(answer(own_size))),
             // The same document may stand there with other chunks borrowed. It counts only if it can be read back.
             Created::Same | Created::Different => match ArchivedDocument::open(backend, id) {
-                Ok(Some(present))
-                    if present.manifest().is_of(&manifest) && reads_as(&present, document) =>
-                {
-                    backend.create(
-                        &Record::Replayed {
-                            epoch: id.plain(),
-                            day: today,
-                        }
-                        .key(),
-                        &[],
-                    )?;
+                Ok(Some(present)) if present.manifest().is_of(&manifest) && reads_as(&present, document) => {
+                    backend.create(&Record::Replayed { epoch: id.plain(), day: today }.key(), &[])?;
                     return Ok(Some(answer(0)));
                 }
                 Ok(_) | Err(StoreError::Damaged { .. } | StoreError::Newer { .. }) => {}
@@ -262,9 +213,7 @@ fn try_body(
             },
         }
     }
-    Err(StoreError::Taken {
-        place: Record::Body(epoch.clone()).key().to_string(),
-    })
+    Err(StoreError::Taken { place: Record::Body(epoch.clone()).key().to_string() })
 }
 
 /// Tells whether every lender is still there, and none is the borrower itself, written anew under the same name.
@@ -280,10 +229,7 @@ fn all_there(backend: &dyn Backend, borrower: &EpochId, lenders: &[EpochId]) -> 
 fn reads_as(archived: &ArchivedDocument<'_>, document: &[u8]) -> bool {
     let mut rest = document;
     for piece in archived.pieces() {
-        match piece
-            .ok()
-            .and_then(|piece| rest.strip_prefix(piece.as_slice()))
-        {
+        match piece.ok().and_then(|piece| rest.strip_prefix(piece.as_slice())) {
             Some(after) => rest = after,
             None => return false,
         }
@@ -295,13 +241,9 @@ impl Manifest {
     /// Names a further body of an epoch by what sets its document apart from the first one's.
     fn name(&self, epoch: &EpochId, day: Option<u32>) -> EpochId {
         let mut apart = blake3::Hasher::new();
-        apart
-            .update(self.blake3.as_bytes())
-            .update(self.session.as_bytes());
+        apart.update(self.blake3.as_bytes()).update(self.session.as_bytes());
         for (start, end) in &self.removed {
-            apart
-                .update(&start.to_le_bytes())
-                .update(&end.to_le_bytes());
+            apart.update(&start.to_le_bytes()).update(&end.to_le_bytes());
         }
         if let Some(day) = day {
             apart.update(&day.to_le_bytes());

@@ -43,28 +43,18 @@ impl<'s> ArchivedDocument<'s> {
                 None => return Ok(None),
             },
         };
-        let damaged =
-            |detail: String| StoreError::damaged(format!("the manifest of {id}"), &key, detail);
+        let damaged = |detail: String| StoreError::damaged(format!("the manifest of {id}"), &key, detail);
         let found = blake3::hash(&json).to_hex();
         if found.as_str() != head.blake3 {
-            return Err(damaged(format!(
-                "BLAKE3 {} expected, {found} found",
-                head.blake3
-            )));
+            return Err(damaged(format!("BLAKE3 {} expected, {found} found", head.blake3)));
         }
-        let manifest: Manifest =
-            serde_json::from_slice(&json).map_err(|error| damaged(error.to_string()))?;
+        let manifest: Manifest = serde_json::from_slice(&json).map_err(|error| damaged(error.to_string()))?;
         manifest.check(id).map_err(damaged)?;
         // On a file system that ignores case, this is what stands under another session's name.
         if SessionId::new(&manifest.session) != *id.session() {
             return Ok(None);
         }
-        Ok(Some(Self {
-            backend,
-            id: id.clone(),
-            manifest,
-            chunks_at: head.json.end + 1,
-        }))
+        Ok(Some(Self { backend, id: id.clone(), manifest, chunks_at: head.json.end + 1 }))
     }
 
     /// Gives the id of this body.
@@ -84,11 +74,7 @@ impl<'s> ArchivedDocument<'s> {
 
     /// Gives the byte ranges of the document that the compaction removed, in order.
     pub fn removed(&self) -> Vec<Range<u64>> {
-        self.manifest
-            .removed
-            .iter()
-            .map(|(start, end)| *start..*end)
-            .collect()
+        self.manifest.removed.iter().map(|(start, end)| *start..*end).collect()
     }
 
     /// Gives the bodies that this one borrows chunks from: they must be kept as long as this one is.
@@ -125,16 +111,9 @@ impl<'s> ArchivedDocument<'s> {
         }
         for batch in self.batches(&wanted) {
             for ((_, start), content) in batch.iter().zip(self.read_batch(batch)?) {
-                let within = |at: u64| {
-                    usize::try_from(at.saturating_sub(*start))
-                        .unwrap_or(usize::MAX)
-                        .min(content.len())
-                };
-                out.extend_from_slice(
-                    content
-                        .get(within(range.start)..within(range.end))
-                        .unwrap_or(&[]),
-                );
+                let within =
+                    |at: u64| usize::try_from(at.saturating_sub(*start)).unwrap_or(usize::MAX).min(content.len());
+                out.extend_from_slice(content.get(within(range.start)..within(range.end)).unwrap_or(&[]));
             }
         }
         Ok(out)
@@ -165,10 +144,7 @@ impl<'s> ArchivedDocument<'s> {
                 let found = hasher.take()?.finalize().to_hex();
                 let matches = found.as_str() == self.manifest.blake3;
                 return (!matches).then(|| {
-                    Err(self.damaged(
-                        &self.id,
-                        format!("BLAKE3 {} expected, {found} found", self.manifest.blake3),
-                    ))
+                    Err(self.damaged(&self.id, format!("BLAKE3 {} expected, {found} found", self.manifest.blake3)))
                 });
             };
             let hashing = hasher.as_mut()?;
@@ -184,10 +160,7 @@ impl<'s> ArchivedDocument<'s> {
     }
 
     /// Splits chunks into runs that stand one after the other in one file.
-    fn batches<'a>(
-        &'a self,
-        chunks: &'a [(usize, u64)],
-    ) -> impl Iterator<Item = &'a [(usize, u64)]> {
+    fn batches<'a>(&'a self, chunks: &'a [(usize, u64)]) -> impl Iterator<Item = &'a [(usize, u64)]> {
         let chunk = |number: usize| self.manifest.chunks.get(number);
         let mut size = 0;
         chunks.chunk_by(move |(one, _), (next, _)| {
@@ -195,8 +168,7 @@ impl<'s> ArchivedDocument<'s> {
                 return false;
             };
             size += one.2;
-            let together =
-                one.0 == next.0 && one.1.checked_add(one.2) == Some(next.1) && size < READ_AT_ONCE;
+            let together = one.0 == next.0 && one.1.checked_add(one.2) == Some(next.1) && size < READ_AT_ONCE;
             if !together {
                 size = 0;
             }
@@ -205,77 +177,42 @@ impl<'s> ArchivedDocument<'s> {
     }
 
     fn damaged(&self, holder: &EpochId, detail: String) -> StoreError {
-        StoreError::damaged(
-            format!("the archived document {}", self.id),
-            &Record::Body(holder.clone()).key(),
-            detail,
-        )
+        StoreError::damaged(format!("the archived document {}", self.id), &Record::Body(holder.clone()).key(), detail)
     }
 
     /// Reads and verifies chunks that stand one after the other in one file.
     fn read_batch(&self, batch: &[(usize, u64)]) -> Result<Vec<Vec<u8>>> {
         let chunks: Vec<(&Chunk, usize, u64)> = batch
             .iter()
-            .filter_map(|(number, start)| {
-                self.manifest
-                    .chunks
-                    .get(*number)
-                    .map(|chunk| (chunk, *number, *start))
-            })
+            .filter_map(|(number, start)| self.manifest.chunks.get(*number).map(|chunk| (chunk, *number, *start)))
             .collect();
         let Some((first, ..)) = chunks.first() else {
             return Ok(Vec::new());
         };
-        let (holder, base) = match first
-            .0
-            .checked_sub(1)
-            .and_then(|lender| self.manifest.lenders.get(lender))
-        {
+        let (holder, base) = match first.0.checked_sub(1).and_then(|lender| self.manifest.lenders.get(lender)) {
             Some(lender) => (lender, 0),
             None => (&self.id, self.chunks_at),
         };
-        let ranges: Vec<Range<u64>> = chunks
-            .iter()
-            .map(|(chunk, ..)| base + chunk.1..base + chunk.1 + chunk.2)
-            .collect();
-        let contents = self
-            .backend
-            .get_ranges(&Record::Body(holder.clone()).key(), &ranges)?;
+        let ranges: Vec<Range<u64>> =
+            chunks.iter().map(|(chunk, ..)| base + chunk.1..base + chunk.1 + chunk.2).collect();
+        let contents = self.backend.get_ranges(&Record::Body(holder.clone()).key(), &ranges)?;
         let all = self.manifest.chunks.len();
         let contents = contents.ok_or_else(|| {
-            let (chunk, number, start) = (
-                first,
-                batch.first().map_or(0, |b| b.0),
-                batch.first().map_or(0, |b| b.1),
-            );
+            let (chunk, number, start) = (first, batch.first().map_or(0, |b| b.0), batch.first().map_or(0, |b| b.1));
             let end = start + chunk.2;
             self.damaged(
                 holder,
-                format!(
-                    "chunk {} of {all} (bytes {start}..{end}) is missing with its file",
-                    number + 1
-                ),
+                format!("chunk {} of {all} (bytes {start}..{end}) is missing with its file", number + 1),
             )
         })?;
         for ((chunk, number, start), content) in chunks.iter().zip(&contents) {
             let found = blake3::hash(content).to_hex();
             if found.as_str() != chunk.3 {
-                let what = format!(
-                    "chunk {} of {all} (bytes {start}..{})",
-                    number + 1,
-                    start + chunk.2
-                );
+                let what = format!("chunk {} of {all} (bytes {start}..{})", number + 1, start + chunk.2);
                 let detail = if (content.len() as u64) < chunk.2 {
-                    format!(
-                        "{what} is cut short: {} B of {} B are there",
-                        content.len(),
-                        chunk.2
-                    )
+                    format!("{what} is cut short: {} B of {} B are there", content.len(), chunk.2)
                 } else {
-                    format!(
-                        "{what} was changed: BLAKE3 {} expected, {found} found",
-                        chunk.3
-                    )
+                    format!("{what} was changed: BLAKE3 {} expected, {found} found", chunk.3)
                 };
                 return Err(self.damaged(holder, detail));
             }
@@ -285,7 +222,5 @@ impl<'s> ArchivedDocument<'s> {
 }
 
 fn read_one(backend: &dyn Backend, key: &Key, range: Range<u64>) -> Result<Option<Vec<u8>>> {
-    Ok(backend
-        .get_ranges(key, &[range])?
-        .and_then(|contents| contents.into_iter().next()))
+    Ok(backend.get_ranges(key, &[range])?.and_then(|contents| contents.into_iter().next()))
 }

@@ -21,10 +21,7 @@ const LIKELY: u64 = !0 << (64 - 14);
 /// A fixed random value for each byte (splitmix64 from a fixed seed).
 static GEAR: [u64; 256] = gear();
 
-#[expect(
-    clippy::indexing_slicing,
-    reason = "a constant: an index out of bounds would not compile"
-)]
+#[expect(clippy::indexing_slicing, reason = "a constant: an index out of bounds would not compile")]
 const fn gear() -> [u64; 256] {
     let mut table = [0; 256];
     let mut state: u64 = 0x506c_696d_736f_6c6c;
@@ -44,9 +41,7 @@ const fn gear() -> [u64; 256] {
 pub(crate) fn chunks(document: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut rest = document;
     std::iter::from_fn(move || {
-        let (chunk, after) = rest
-            .split_at_checked(end_of_first(rest))
-            .filter(|(chunk, _)| !chunk.is_empty())?;
+        let (chunk, after) = rest.split_at_checked(end_of_first(rest)).filter(|(chunk, _)| !chunk.is_empty())?;
         rest = after;
         Some(chunk)
     })
@@ -56,15 +51,9 @@ pub(crate) fn chunks(document: &[u8]) -> impl Iterator<Item = &[u8]> {
 fn end_of_first(bytes: &[u8]) -> usize {
     let longest = bytes.len().min(LONGEST);
     let mut hash: u64 = 0;
-    for (from, to, mask) in [
-        (SHORTEST, NORMAL.min(longest), RARE),
-        (NORMAL, longest, LIKELY),
-    ] {
+    for (from, to, mask) in [(SHORTEST, NORMAL.min(longest), RARE), (NORMAL, longest, LIKELY)] {
         for (at, byte) in bytes.get(from..to).unwrap_or(&[]).iter().enumerate() {
-            #[expect(
-                clippy::indexing_slicing,
-                reason = "a byte is an index into 256 entries"
-            )]
+            #[expect(clippy::indexing_slicing, reason = "a byte is an index into 256 entries")]
             let value = GEAR[usize::from(*byte)];
             hash = (hash << 1).wrapping_add(value);
             if hash & mask == 0 {
@@ -88,9 +77,7 @@ mod tests {
         let mut out = Vec::new();
         let mut state = seed;
         while out.len() < bytes {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1_442_695_040_888_963_407);
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             out.extend_from_slice(format!("{{\"n\":{state}}}\n").as_bytes());
         }
         out
@@ -98,11 +85,7 @@ mod tests {
 
     #[test]
     fn sizes_stay_within_their_bounds() {
-        for document in [
-            text(1, 3_000_000),
-            vec![b' '; 3_000_000],
-            (0..=255).cycle().take(3_000_000).collect(),
-        ] {
+        for document in [text(1, 3_000_000), vec![b' '; 3_000_000], (0..=255).cycle().take(3_000_000).collect()] {
             let sizes: Vec<usize> = chunks(&document).map(<[u8]>::len).collect();
             assert!(sizes.iter().all(|size| *size <= LONGEST));
             assert!(sizes.iter().rev().skip(1).all(|size| *size >= SHORTEST));
@@ -118,10 +101,7 @@ mod tests {
             let mut after = before.clone();
             after.splice(at..at, *b"inserted");
             let known: HashSet<&[u8]> = chunks(&before).collect();
-            let new: usize = chunks(&after)
-                .filter(|chunk| !known.contains(chunk))
-                .map(<[u8]>::len)
-                .sum();
+            let new: usize = chunks(&after).filter(|chunk| !known.contains(chunk)).map(<[u8]>::len).sum();
             assert!(new <= 3 * LONGEST, "an insertion at {at} changed {new} B");
         }
     }

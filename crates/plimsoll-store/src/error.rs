@@ -44,9 +44,7 @@ pub enum StoreError {
         unit: &'static str,
     },
     /// What is stored is not what was written.
-    #[error(
-        "{what} is damaged: {detail}; run `plimsoll store verify`, and restore {place} from a backup"
-    )]
+    #[error("{what} is damaged: {detail}; run `plimsoll store verify`, and restore {place} from a backup")]
     Damaged {
         /// What is damaged, as a person knows it.
         what: String,
@@ -75,9 +73,7 @@ pub enum StoreError {
         place: String,
     },
     /// The byte ranges given as removed are not ranges of the document.
-    #[error(
-        "the removed range {start}..{end} of a document of {size} is out of order, or outside of it"
-    )]
+    #[error("the removed range {start}..{end} of a document of {size} is out of order, or outside of it")]
     Ranges {
         /// Where the range begins.
         start: u64,
@@ -140,9 +136,7 @@ pub enum StoreError {
         reason: &'static str,
     },
     /// A store URL of a kind that this binary was built without.
-    #[error(
-        "`{url}` needs support for {scheme} stores, which is not built in; use file:///absolute/path for now"
-    )]
+    #[error("`{url}` needs support for {scheme} stores, which is not built in; use file:///absolute/path for now")]
     NotBuiltIn {
         /// What was given.
         url: String,
@@ -162,39 +156,20 @@ pub enum StoreError {
 
 impl StoreError {
     /// Sorts a failure of the system by what a person can do about it.
-    pub(crate) fn from_io(
-        action: &'static str,
-        path: &Path,
-        size: usize,
-        source: io::Error,
-    ) -> Self {
+    pub(crate) fn from_io(action: &'static str, path: &Path, size: usize, source: io::Error) -> Self {
         let path = path.to_owned();
         match source.kind() {
-            io::ErrorKind::StorageFull
-            | io::ErrorKind::QuotaExceeded
-            | io::ErrorKind::FileTooLarge => Self::Full {
-                path,
-                size: Bytes(size as u64),
-                source,
-            },
-            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => Self::Denied {
-                action,
-                path,
-                source,
-            },
-            _ => Self::Io {
-                action,
-                path,
-                source,
-            },
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
+                Self::Full { path, size: Bytes(size as u64), source }
+            }
+            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+                Self::Denied { action, path, source }
+            }
+            _ => Self::Io { action, path, source },
         }
     }
 
     pub(crate) fn damaged(what: impl Into<String>, place: &Key, detail: impl Into<String>) -> Self {
-        Self::Damaged {
-            what: what.into(),
-            detail: detail.into(),
-            place: place.to_string(),
-        }
+        Self::Damaged { what: what.into(), detail: detail.into(), place: place.to_string() }
     }
 }

@@ -47,22 +47,12 @@ pub(crate) struct Manifest {
 /// An offset counts from the start of the lender's file; in this body, from the start of its chunks, since the length
 /// of the manifest is not known while it is written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Chunk(
-    pub(crate) usize,
-    pub(crate) u64,
-    pub(crate) u64,
-    pub(crate) String,
-);
+pub(crate) struct Chunk(pub(crate) usize, pub(crate) u64, pub(crate) u64, pub(crate) String);
 
 /// Renders what stands before the chunks.
 pub(crate) fn render(manifest: &Manifest) -> std::result::Result<Vec<u8>, serde_json::Error> {
     let json = serde_json::to_vec(manifest)?;
-    let mut head = format!(
-        "{MAGIC}{FORM} {} {}\n",
-        json.len(),
-        blake3::hash(&json).to_hex()
-    )
-    .into_bytes();
+    let mut head = format!("{MAGIC}{FORM} {} {}\n", json.len(), blake3::hash(&json).to_hex()).into_bytes();
     head.extend_from_slice(&json);
     head.push(b'\n');
     Ok(head)
@@ -76,43 +66,21 @@ pub(crate) struct Head {
 
 impl Head {
     pub(crate) fn parse(first: &[u8], place: &Key) -> Result<Self> {
-        let damaged = || {
-            StoreError::damaged(
-                "an archived document",
-                place,
-                "its first line is not one of a body",
-            )
-        };
-        let line = first
-            .split(|byte| *byte == b'\n')
-            .next()
-            .and_then(|line| std::str::from_utf8(line).ok());
+        let damaged = || StoreError::damaged("an archived document", place, "its first line is not one of a body");
+        let line = first.split(|byte| *byte == b'\n').next().and_then(|line| std::str::from_utf8(line).ok());
         let line = line.ok_or_else(damaged)?;
         let mut fields = line.strip_prefix(MAGIC).ok_or_else(damaged)?.split(' ');
-        let form: u32 = fields
-            .next()
-            .and_then(|form| form.parse().ok())
-            .ok_or_else(damaged)?;
+        let form: u32 = fields.next().and_then(|form| form.parse().ok()).ok_or_else(damaged)?;
         if form > FORM {
-            return Err(StoreError::Newer {
-                place: place.to_string(),
-                found: form,
-                known: FORM,
-            });
+            return Err(StoreError::Newer { place: place.to_string(), found: form, known: FORM });
         }
-        let length: u64 = fields
-            .next()
-            .and_then(|length| length.parse().ok())
-            .ok_or_else(damaged)?;
+        let length: u64 = fields.next().and_then(|length| length.parse().ok()).ok_or_else(damaged)?;
         let blake3 = fields.next().ok_or_else(damaged)?.to_owned();
         if length > LARGEST_MANIFEST {
             return Err(damaged());
         }
         let start = line.len() as u64 + 1;
-        Ok(Self {
-            json: start..start + length,
-            blake3,
-        })
+        Ok(Self { json: start..start + length, blake3 })
     }
 }
 
@@ -122,34 +90,20 @@ impl Manifest {
         let mut size: u64 = 0;
         for (number, Chunk(lender, offset, length, _)) in self.chunks.iter().enumerate() {
             if *lender > self.lenders.len() {
-                return Err(format!(
-                    "chunk {} names lender {lender} of {}",
-                    number + 1,
-                    self.lenders.len()
-                ));
+                return Err(format!("chunk {} names lender {lender} of {}", number + 1, self.lenders.len()));
             }
             if *length == 0
                 || *length > 16 * chunk::LONGEST as u64
                 || offset.checked_add(*length).is_none_or(|end| end > 1 << 60)
             {
-                return Err(format!(
-                    "chunk {} has offset {offset} and length {length}",
-                    number + 1
-                ));
+                return Err(format!("chunk {} has offset {offset} and length {length}", number + 1));
             }
             size = size.saturating_add(*length);
         }
         if size != self.size {
-            return Err(format!(
-                "its chunks have {size} B, the document {} B",
-                self.size
-            ));
+            return Err(format!("its chunks have {size} B, the document {} B", self.size));
         }
-        if self
-            .lenders
-            .iter()
-            .any(|lender| lender.session() != id.session())
-        {
+        if self.lenders.iter().any(|lender| lender.session() != id.session()) {
             return Err("it borrows from another session".to_owned());
         }
         check_ranges(&self.removed, self.size)
@@ -158,10 +112,7 @@ impl Manifest {
 }
 
 /// Checks that ranges are in order, do not overlap, and lie within `size`; gives the first that does not.
-pub(crate) fn check_ranges(
-    ranges: &[(u64, u64)],
-    size: u64,
-) -> std::result::Result<(), (u64, u64)> {
+pub(crate) fn check_ranges(ranges: &[(u64, u64)], size: u64) -> std::result::Result<(), (u64, u64)> {
     let mut last = 0;
     for (start, end) in ranges {
         if *start < last || end < start || *end > size {

@@ -31,9 +31,7 @@ impl MemoryStore {
     }
 
     fn content(&self, key: &Key) -> Option<Arc<[u8]>> {
-        self.records()
-            .get(key)
-            .map(|(content, _)| Arc::clone(content))
+        self.records().get(key).map(|(content, _)| Arc::clone(content))
     }
 }
 
@@ -42,11 +40,7 @@ impl Backend for MemoryStore {
         let content: Arc<[u8]> = parts.concat().into();
         let mut records = self.records();
         if let Some((present, _)) = records.get(key) {
-            return Ok(if *present == content {
-                Created::Same
-            } else {
-                Created::Different
-            });
+            return Ok(if *present == content { Created::Same } else { Created::Different });
         }
         records.insert(key.clone(), (content, SystemTime::now()));
         Ok(Created::New)
@@ -58,15 +52,9 @@ impl Backend for MemoryStore {
 
     fn get_ranges(&self, key: &Key, ranges: &[Range<u64>]) -> Result<Option<Vec<Vec<u8>>>> {
         Ok(self.content(key).map(|content| {
-            let within =
-                |at: u64| usize::try_from(at).map_or(content.len(), |at| at.min(content.len()));
-            let range =
-                |r: &Range<u64>| content.get(within(r.start)..within(r.end).max(within(r.start)));
-            ranges
-                .iter()
-                .filter_map(range)
-                .map(<[u8]>::to_vec)
-                .collect()
+            let within = |at: u64| usize::try_from(at).map_or(content.len(), |at| at.min(content.len()));
+            let range = |r: &Range<u64>| content.get(within(r.start)..within(r.end).max(within(r.start)));
+            ranges.iter().filter_map(range).map(<[u8]>::to_vec).collect()
         }))
     }
 
@@ -83,11 +71,7 @@ impl Backend for MemoryStore {
         let mut listing = Listing::default();
         for (key, (content, modified)) in &*self.records() {
             if key.folder() == folder {
-                listing.records.push(Entry {
-                    key: key.clone(),
-                    size: content.len() as u64,
-                    modified: *modified,
-                });
+                listing.records.push(Entry { key: key.clone(), size: content.len() as u64, modified: *modified });
             } else if let Some(session) = key.folder().session()
                 && folder.child(session.as_str()).as_ref() == Some(key.folder())
                 && listing.sessions.last() != Some(session)

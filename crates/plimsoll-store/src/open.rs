@@ -61,10 +61,7 @@ impl FromStr for Location {
     type Err = StoreError;
 
     fn from_str(url: &str) -> Result<Self> {
-        let refuse = |reason| StoreError::Url {
-            url: url.to_owned(),
-            reason,
-        };
+        let refuse = |reason| StoreError::Url { url: url.to_owned(), reason };
         if url == "memory:" || url == "memory://" {
             return Ok(Self::Memory);
         }
@@ -79,30 +76,22 @@ impl FromStr for Location {
         };
         match scheme {
             "file" => {
-                let rest = rest
-                    .strip_prefix("//")
-                    .ok_or_else(|| refuse("`file:` is not followed by `//`"))?;
+                let rest = rest.strip_prefix("//").ok_or_else(|| refuse("`file:` is not followed by `//`"))?;
                 let path = rest.strip_prefix("localhost").unwrap_or(rest);
                 if !path.starts_with('/') {
                     return Err(refuse("its path is not absolute, or it names another host"));
                 }
-                let path = decode(path)
-                    .ok_or_else(|| refuse("a `%` is not followed by two hex digits of UTF-8"))?;
+                let path = decode(path).ok_or_else(|| refuse("a `%` is not followed by two hex digits of UTF-8"))?;
                 if path.contains('\0') {
                     return Err(refuse("its path contains NUL"));
                 }
                 // `/C:/Users` is how a URL writes `C:/Users`.
-                let drive = path
-                    .strip_prefix('/')
-                    .filter(|path| cfg!(windows) && path.get(1..2) == Some(":"));
+                let drive = path.strip_prefix('/').filter(|path| cfg!(windows) && path.get(1..2) == Some(":"));
                 Ok(Self::Local(drive.unwrap_or(&path).into()))
             }
             "memory" => Err(refuse("`memory:` stands alone")),
             "s3" | "gs" | "az" | "abfs" | "abfss" | "http" | "https" => {
-                Err(StoreError::NotBuiltIn {
-                    url: url.to_owned(),
-                    scheme: scheme.to_owned(),
-                })
+                Err(StoreError::NotBuiltIn { url: url.to_owned(), scheme: scheme.to_owned() })
             }
             _ => Err(refuse("its scheme is not known")),
         }
@@ -155,34 +144,12 @@ impl Store {
     /// # Errors
     /// [`StoreError::NoHome`] if no variable names a place.
     #[doc(alias = "ToolResultsBaseDir")]
-    pub fn default_root(
-        platform: Platform,
-        lookup: impl Fn(&str) -> Option<OsString>,
-    ) -> Result<PathBuf> {
-        let absolute = |name| {
-            lookup(name)
-                .map(PathBuf::from)
-                .filter(|path| path.is_absolute())
-        };
+    pub fn default_root(platform: Platform, lookup: impl Fn(&str) -> Option<OsString>) -> Result<PathBuf> {
+        let absolute = |name| lookup(name).map(PathBuf::from).filter(|path| path.is_absolute());
         let (first, second, below, variables) = match platform {
-            Platform::Unix => (
-                "XDG_DATA_HOME",
-                "HOME",
-                ".local/share",
-                "XDG_DATA_HOME nor HOME",
-            ),
-            Platform::MacOs => (
-                "XDG_DATA_HOME",
-                "HOME",
-                "Library/Application Support",
-                "XDG_DATA_HOME nor HOME",
-            ),
-            Platform::Windows => (
-                "LOCALAPPDATA",
-                "USERPROFILE",
-                "AppData/Local",
-                "LOCALAPPDATA nor USERPROFILE",
-            ),
+            Platform::Unix => ("XDG_DATA_HOME", "HOME", ".local/share", "XDG_DATA_HOME nor HOME"),
+            Platform::MacOs => ("XDG_DATA_HOME", "HOME", "Library/Application Support", "XDG_DATA_HOME nor HOME"),
+            Platform::Windows => ("LOCALAPPDATA", "USERPROFILE", "AppData/Local", "LOCALAPPDATA nor USERPROFILE"),
         };
         absolute(first)
             .or_else(|| absolute(second).map(|home| home.join(below)))
@@ -204,11 +171,7 @@ mod tests {
             ("/srv/store", "/srv/store"),
             ("/srv/100%", "/srv/100%"),
         ] {
-            assert_eq!(
-                url.parse::<Location>().unwrap(),
-                Location::Local(path.into()),
-                "{url}"
-            );
+            assert_eq!(url.parse::<Location>().unwrap(), Location::Local(path.into()), "{url}");
         }
         assert_eq!("memory:".parse::<Location>().unwrap(), Location::Memory);
     }
@@ -248,53 +211,20 @@ mod tests {
         use Platform::{MacOs, Unix, Windows};
         type Environment = &'static [(&'static str, &'static str)];
         let cases: [(Platform, Environment, Option<&str>); 9] = [
-            (
-                Unix,
-                &[("XDG_DATA_HOME", "/data"), ("HOME", "/home/a")],
-                Some("/data/plimsoll"),
-            ),
-            (
-                Unix,
-                &[("HOME", "/home/a")],
-                Some("/home/a/.local/share/plimsoll"),
-            ),
-            (
-                Unix,
-                &[("XDG_DATA_HOME", ""), ("HOME", "/home/a")],
-                Some("/home/a/.local/share/plimsoll"),
-            ),
-            (
-                Unix,
-                &[("XDG_DATA_HOME", "data"), ("HOME", "/home/a")],
-                Some("/home/a/.local/share/plimsoll"),
-            ),
+            (Unix, &[("XDG_DATA_HOME", "/data"), ("HOME", "/home/a")], Some("/data/plimsoll")),
+            (Unix, &[("HOME", "/home/a")], Some("/home/a/.local/share/plimsoll")),
+            (Unix, &[("XDG_DATA_HOME", ""), ("HOME", "/home/a")], Some("/home/a/.local/share/plimsoll")),
+            (Unix, &[("XDG_DATA_HOME", "data"), ("HOME", "/home/a")], Some("/home/a/.local/share/plimsoll")),
             (Unix, &[("HOME", "home")], None),
             (Unix, &[], None),
-            (
-                MacOs,
-                &[("HOME", "/Users/a")],
-                Some("/Users/a/Library/Application Support/plimsoll"),
-            ),
-            (
-                MacOs,
-                &[("XDG_DATA_HOME", "/data"), ("HOME", "/Users/a")],
-                Some("/data/plimsoll"),
-            ),
+            (MacOs, &[("HOME", "/Users/a")], Some("/Users/a/Library/Application Support/plimsoll")),
+            (MacOs, &[("XDG_DATA_HOME", "/data"), ("HOME", "/Users/a")], Some("/data/plimsoll")),
             (Windows, &[("HOME", "/home/a")], None),
         ];
         for (platform, environment, expected) in cases {
-            let lookup = |name: &str| {
-                environment
-                    .iter()
-                    .find(|(n, _)| *n == name)
-                    .map(|(_, value)| value.into())
-            };
+            let lookup = |name: &str| environment.iter().find(|(n, _)| *n == name).map(|(_, value)| value.into());
             let root = Store::default_root(platform, lookup).ok();
-            assert_eq!(
-                root.as_deref(),
-                expected.map(Path::new),
-                "{platform:?} {environment:?}"
-            );
+            assert_eq!(root.as_deref(), expected.map(Path::new), "{platform:?} {environment:?}");
         }
     }
 }

@@ -23,15 +23,9 @@ pub struct Recalled<'s> {
 #[derive(Debug)]
 enum Source<'s> {
     /// A tool result, and its hash where one is recorded.
-    Text {
-        artifact: ArtifactId,
-        blake3: Option<String>,
-    },
+    Text { artifact: ArtifactId, blake3: Option<String> },
     /// What a compaction removed.
-    Removed {
-        document: ArchivedDocument<'s>,
-        ranges: Vec<Range<u64>>,
-    },
+    Removed { document: ArchivedDocument<'s>, ranges: Vec<Range<u64>> },
 }
 
 /// A part of what an id names.
@@ -104,43 +98,26 @@ impl Store {
             RecallId::Epoch(epoch) => {
                 let document = self.document(epoch)?;
                 let ranges = document.removed();
-                (
-                    ranges.iter().map(|range| range.end - range.start).sum(),
-                    Source::Removed { document, ranges },
-                )
+                (ranges.iter().map(|range| range.end - range.start).sum(), Source::Removed { document, ranges })
             }
             RecallId::Artifact(artifact) => match self.find(artifact)? {
                 Some(found) => found,
                 None => return Err(self.missing(id.clone())?),
             },
         };
-        Ok(Recalled {
-            store: self,
-            id: id.clone(),
-            size,
-            source,
-        })
+        Ok(Recalled { store: self, id: id.clone(), size, source })
     }
 
     fn find(&self, artifact: &ArtifactId) -> Result<Option<(u64, Source<'_>)>> {
-        let found = |artifact: &ArtifactId, size, blake3| {
-            Some((
-                size,
-                Source::Text {
-                    artifact: artifact.clone(),
-                    blake3,
-                },
-            ))
-        };
+        let found =
+            |artifact: &ArtifactId, size, blake3| Some((size, Source::Text { artifact: artifact.clone(), blake3 }));
         let Some(entry) = self.backend().head(&Record::Text(artifact.clone()).key())? else {
             return Ok(None);
         };
         match self.result_meta(artifact)? {
             // The writer was killed before it wrote the record; the text is whole all the same.
             None => Ok(found(artifact, entry.size, None)),
-            Some(meta) if meta.may_be(artifact) => {
-                Ok(found(artifact, entry.size, Some(meta.blake3)))
-            }
+            Some(meta) if meta.may_be(artifact) => Ok(found(artifact, entry.size, Some(meta.blake3))),
             // The file system ignores case, and the name was taken: ours, if there is one, has a suffix.
             Some(_) => match self.variants(artifact)?.first() {
                 Some(variant) => self.find(variant),
@@ -164,22 +141,11 @@ impl Recalled<'_> {
     /// Reads everything, and compares it with the recorded hash.
     pub fn whole(&self) -> Result<Vec<u8>> {
         let bytes = self.read(0..self.size)?;
-        if let Source::Text {
-            artifact,
-            blake3: Some(blake3),
-        } = &self.source
-        {
+        if let Source::Text { artifact, blake3: Some(blake3) } = &self.source {
             let found = blake3::hash(&bytes).to_hex();
             if found.as_str() != blake3 {
-                let detail = format!(
-                    "BLAKE3 {blake3} expected, {found} found in {} B",
-                    bytes.len()
-                );
-                return Err(StoreError::damaged(
-                    artifact.to_string(),
-                    &Record::Text(artifact.clone()).key(),
-                    detail,
-                ));
+                let detail = format!("BLAKE3 {blake3} expected, {found} found in {} B", bytes.len());
+                return Err(StoreError::damaged(artifact.to_string(), &Record::Text(artifact.clone()).key(), detail));
             }
         }
         Ok(bytes)
@@ -191,10 +157,7 @@ impl Recalled<'_> {
     pub fn read(&self, range: Range<u64>) -> Result<Vec<u8>> {
         match &self.source {
             Source::Text { artifact, .. } => {
-                let read = self
-                    .store
-                    .backend()
-                    .get_ranges(&Record::Text(artifact.clone()).key(), &[range])?;
+                let read = self.store.backend().get_ranges(&Record::Text(artifact.clone()).key(), &[range])?;
                 match read.and_then(|contents| contents.into_iter().next()) {
                     Some(bytes) => Ok(bytes),
                     // Pruned since it was opened.
@@ -228,12 +191,7 @@ impl Recalled<'_> {
     pub fn page(&self, offset: u64, length: u64) -> Result<Page> {
         if offset >= self.size && (offset, self.size) != (0, 0) {
             let id = Box::new(self.id.clone());
-            return Err(StoreError::PastEnd {
-                id,
-                start: offset,
-                size: self.size,
-                unit: "byte",
-            });
+            return Err(StoreError::PastEnd { id, start: offset, size: self.size, unit: "byte" });
         }
         let end = offset.saturating_add(length).min(self.size);
         let mut bytes = self.read(offset..end)?;
@@ -241,11 +199,7 @@ impl Recalled<'_> {
             bytes.truncate(last_boundary(&bytes));
         }
         let range = offset..offset + bytes.len() as u64;
-        Ok(Page {
-            bytes,
-            range,
-            size: self.size,
-        })
+        Ok(Page { bytes, range, size: self.size })
     }
 
     /// Reads lines, counted from 1, both ends included, with their line feeds. An end past the last line is cut.
@@ -268,12 +222,7 @@ impl Recalled<'_> {
         }
         if found < first && !(found == 0 && first == 1) {
             let id = Box::new(self.id.clone());
-            return Err(StoreError::PastEnd {
-                id,
-                start: first,
-                size: found,
-                unit: "line",
-            });
+            return Err(StoreError::PastEnd { id, start: first, size: found, unit: "line" });
         }
         Ok(wanted)
     }
@@ -292,11 +241,7 @@ fn last_boundary(bytes: &[u8]) -> usize {
             _ => 1,
         };
         let begun = bytes.len() - 1 - back;
-        return if needed > back + 1 && begun > 0 {
-            begun
-        } else {
-            bytes.len()
-        };
+        return if needed > back + 1 && begun > 0 { begun } else { bytes.len() };
     }
     bytes.len()
 }

@@ -106,27 +106,16 @@ impl Store {
         result: &NewResult<'_>,
         cap: impl Fn(&ArtifactId) -> Option<String>,
     ) -> Result<StoredResult> {
-        let NewResult {
-            session,
-            call,
-            content,
-            ..
-        } = *result;
+        let NewResult { session, call, content, .. } = *result;
         let blake3 = blake3::hash(content).to_hex().to_string();
         let plain = ArtifactId::new(session, call);
         for id in [plain.clone(), ArtifactId::variant(session, call, content)] {
-            let created = self
-                .backend()
-                .create(&Record::Text(id.clone()).key(), &[content])?;
+            let created = self.backend().create(&Record::Text(id.clone()).key(), &[content])?;
             if created == Created::Different {
                 continue;
             }
             // The text may be a killed writer's, and have no record yet; then the record becomes ours.
-            let present = if created == Created::Same {
-                self.result_meta(&id)?
-            } else {
-                None
-            };
+            let present = if created == Created::Same { self.result_meta(&id)? } else { None };
             let (meta, first) = match present {
                 Some(meta) => (meta, false),
                 None => self.freeze(&id, result.meta(&blake3, cap(&id)))?,
@@ -135,9 +124,7 @@ impl Store {
                 return Ok(StoredResult { id, meta, first });
             }
         }
-        Err(StoreError::Taken {
-            place: Record::Text(plain).key().to_string(),
-        })
+        Err(StoreError::Taken { place: Record::Text(plain).key().to_string() })
     }
 
     /// Writes a record, or gives the one that is there.
@@ -176,16 +163,11 @@ impl Store {
         let Some(json) = self.backend().get(&key)? else {
             return Ok(None);
         };
-        let damaged = |error: serde_json::Error| {
-            StoreError::damaged(format!("the metadata of {id}"), &key, error.to_string())
-        };
+        let damaged =
+            |error: serde_json::Error| StoreError::damaged(format!("the metadata of {id}"), &key, error.to_string());
         let Form { form } = serde_json::from_slice(&json).map_err(damaged)?;
         if form > FORM {
-            return Err(StoreError::Newer {
-                place: key.to_string(),
-                found: form,
-                known: FORM,
-            });
+            return Err(StoreError::Newer { place: key.to_string(), found: form, known: FORM });
         }
         serde_json::from_slice(&json).map(Some).map_err(damaged)
     }
@@ -193,17 +175,11 @@ impl Store {
     /// Lists the further contents of the call that a plain id names, without opening more than those that may be one.
     pub fn variants(&self, id: &ArtifactId) -> Result<Vec<ArtifactId>> {
         let mut variants = Vec::new();
-        for entry in self
-            .backend()
-            .list(&Folder::ResultsOf(id.session().clone()))?
-            .records
-        {
+        for entry in self.backend().list(&Folder::ResultsOf(id.session().clone()))?.records {
             let Some(Record::Text(other)) = entry.key.record() else {
                 continue;
             };
-            if id.may_have_variant(&other)
-                && self.result_meta(&other)?.is_some_and(|meta| meta.names(id))
-            {
+            if id.may_have_variant(&other) && self.result_meta(&other)?.is_some_and(|meta| meta.names(id)) {
                 variants.push(other);
             }
         }
@@ -214,10 +190,7 @@ impl Store {
 
 impl NewResult<'_> {
     fn meta(&self, blake3: &str, capped: Option<String>) -> ResultMeta {
-        let since = self
-            .now
-            .duration_since(SystemTime::UNIX_EPOCH)
-            .unwrap_or_default();
+        let since = self.now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let feeds = memchr::memchr_iter(b'\n', self.content).count() as u64;
         let unfinished = self.content.last().is_some_and(|byte| *byte != b'\n');
         ResultMeta {

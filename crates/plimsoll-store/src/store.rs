@@ -47,9 +47,7 @@ impl Store {
             RecallId::Artifact(id) => id.session(),
             RecallId::Epoch(id) => id.session(),
         };
-        let tombstone = self
-            .backend()
-            .head(&Record::Pruned(session.clone()).key())?;
+        let tombstone = self.backend().head(&Record::Pruned(session.clone()).key())?;
         let id = Box::new(id);
         Ok(match tombstone {
             Some(_) => StoreError::Pruned { id },

@@ -19,9 +19,7 @@ use serde::{Deserialize, Serialize};
 /// assert_eq!(Tokens(999_999).to_string(), "1.0M");
 /// ```
 #[doc(alias = "FormatTokenCount")]
-#[derive(
-    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
-)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Tokens(pub u64);
 
@@ -33,9 +31,7 @@ pub struct Tokens(pub u64);
 /// assert_eq!(Bytes(12_600).to_string(), "12.3 KiB");
 /// assert_eq!(Bytes(1 << 20).to_string(), "1.0 MiB");
 /// ```
-#[derive(
-    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
-)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Bytes(pub u64);
 
@@ -64,11 +60,7 @@ impl Tokens {
             return self;
         }
         // Parts per million in integers: a float product is neither exact nor monotone near u64::MAX.
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "0 < fraction < 1"
-        )]
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 < fraction < 1")]
         let ppm = (fraction * 1_000_000.0).round() as u128;
         let scaled = u128::from(self.0).saturating_mul(ppm) / 1_000_000;
         Self(u64::try_from(scaled).unwrap_or(self.0))
@@ -78,12 +70,8 @@ impl Tokens {
 impl fmt::Display for Tokens {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // The unit is chosen after rounding, so that 999,950 is `1.0M` and never `1000.0K`.
-        const UNITS: [(u64, &str); 4] = [
-            (1_000, "K"),
-            (1_000_000, "M"),
-            (1_000_000_000, "G"),
-            (1_000_000_000_000, "T"),
-        ];
+        const UNITS: [(u64, &str); 4] =
+            [(1_000, "K"), (1_000_000, "M"), (1_000_000_000, "G"), (1_000_000_000_000, "T")];
         if self.0 < 1_000 {
             return f.pad(&self.0.to_string());
         }

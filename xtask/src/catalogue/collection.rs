@@ -68,32 +68,19 @@ fn collection(
     if stated.is_empty() {
         bail!("{file} holds no chat model: is it {title}'s?");
     }
-    Ok(Collection {
-        letter,
-        title,
-        version: version.to_owned(),
-        date: date.to_owned(),
-        stated,
-    })
+    Ok(Collection { letter, title, version: version.to_owned(), date: date.to_owned(), stated })
 }
 
 fn litellm_models(map: &Value) -> Vec<Stated> {
-    let text =
-        |entry: &Value, field: &str| entry.get(field).and_then(Value::as_str).map(str::to_owned);
+    let text = |entry: &Value, field: &str| entry.get(field).and_then(Value::as_str).map(str::to_owned);
     let models = map.as_object().into_iter().flatten();
     models
         .filter_map(|(key, entry)| {
             let mode = text(entry, "mode")?;
             let provider = text(entry, "litellm_provider")?;
             // Its input limit says nothing of the window, and its `max_tokens` means now this, now that.
-            let limits = [
-                0,
-                number(entry, "max_input_tokens"),
-                number(entry, "max_output_tokens"),
-            ];
-            ["chat", "responses", "completion"]
-                .contains(&mode.as_str())
-                .then(|| stated(key, &provider, limits))?
+            let limits = [0, number(entry, "max_input_tokens"), number(entry, "max_output_tokens")];
+            ["chat", "responses", "completion"].contains(&mode.as_str()).then(|| stated(key, &provider, limits))?
         })
         .collect()
 }
@@ -101,24 +88,12 @@ fn litellm_models(map: &Value) -> Vec<Stated> {
 fn models_dev_models(providers: &Value) -> Vec<Stated> {
     let mut all = Vec::new();
     for (provider, entry) in providers.as_object().into_iter().flatten() {
-        for (key, model) in entry
-            .get("models")
-            .and_then(Value::as_object)
-            .into_iter()
-            .flatten()
-        {
-            let output = model
-                .get("modalities")
-                .and_then(|kinds| kinds.get("output"))
-                .and_then(Value::as_array);
+        for (key, model) in entry.get("models").and_then(Value::as_object).into_iter().flatten() {
+            let output = model.get("modalities").and_then(|kinds| kinds.get("output")).and_then(Value::as_array);
             // A model that writes no text is no chat model.
             let writes_text = output.is_some_and(|kinds| kinds.iter().any(|kind| kind == "text"));
             if let Some(limit) = model.get("limit").filter(|_| writes_text) {
-                let limits = [
-                    number(limit, "context"),
-                    number(limit, "input"),
-                    number(limit, "output"),
-                ];
+                let limits = [number(limit, "context"), number(limit, "input"), number(limit, "output")];
                 all.extend(stated(key, provider, limits));
             }
         }
@@ -132,22 +107,12 @@ fn number(object: &Value, field: &str) -> u64 {
 
 fn stated(key: &str, provider: &str, limits: [u64; 3]) -> Option<Stated> {
     let name = normalise(key);
-    let chat = !name
-        .base
-        .split(['-', '/'])
-        .any(|word| NOT_CHAT.contains(&word));
+    let chat = !name.base.split(['-', '/']).any(|word| NOT_CHAT.contains(&word));
     // What normalisation leaves beside letters, digits and separators is a host's own switch: `name:thinking:low`.
-    let plain = name
-        .key()
-        .bytes()
-        .all(|byte| byte.is_ascii_alphanumeric() || b"-._+".contains(&byte));
+    let plain = name.key().bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._+".contains(&byte));
     // A price row for a context size or a fine-tune is no model.
     let usable = plain && name.context.is_none() && !key.starts_with("ft:") && limits != [0; 3];
-    (chat && usable).then(|| Stated {
-        name,
-        provider: provider.to_owned(),
-        limits,
-    })
+    (chat && usable).then(|| Stated { name, provider: provider.to_owned(), limits })
 }
 
 #[cfg(test)]
@@ -157,10 +122,7 @@ mod tests {
     use super::*;
 
     fn keys(stated: &[Stated]) -> Vec<(String, [u64; 3])> {
-        stated
-            .iter()
-            .map(|stated| (stated.name.key(), stated.limits))
-            .collect()
+        stated.iter().map(|stated| (stated.name.key(), stated.limits)).collect()
     }
 
     #[test]
@@ -173,10 +135,7 @@ mod tests {
             "qwen-ocr": {"mode": "chat", "litellm_provider": "x", "max_input_tokens": 10},
             "nothing": {"mode": "chat", "litellm_provider": "x"},
         });
-        assert_eq!(
-            keys(&litellm_models(&map)),
-            [("gpt-x".to_owned(), [0, 10, 4])]
-        );
+        assert_eq!(keys(&litellm_models(&map)), [("gpt-x".to_owned(), [0, 10, 4])]);
     }
 
     #[test]
@@ -188,9 +147,6 @@ mod tests {
             "c:thinking:low": {"limit": {"context": 9}, "modalities": text},
             "d": {"limit": {"context": 0, "input": 0, "output": 0}, "modalities": text},
         }}, "q": {}});
-        assert_eq!(
-            keys(&models_dev_models(&providers)),
-            [("a".to_owned(), [9, 0, 2])]
-        );
+        assert_eq!(keys(&models_dev_models(&providers)), [("a".to_owned(), [9, 0, 2])]);
     }
 }

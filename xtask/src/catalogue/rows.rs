@@ -36,16 +36,7 @@ const MAKERS: [(&str, &[&str]); 26] = [
     ("glm", &["zai"]),
     ("minimax", &["minimax"]),
     ("command", &["cohere_chat", "cohere"]),
-    (
-        "nova",
-        &[
-            "amazon_nova",
-            "nova",
-            "bedrock_converse",
-            "bedrock",
-            "amazon-bedrock",
-        ],
-    ),
+    ("nova", &["amazon_nova", "nova", "bedrock_converse", "bedrock", "amazon-bedrock"]),
     ("jamba", &["ai21"]),
 ];
 
@@ -60,28 +51,16 @@ pub(super) struct Row {
 
 /// The row of a model: what its maker says in each collection, else what most of its hosts do.
 pub(super) fn model_row(key: &str, voices: &[(char, &Stated)]) -> Option<Row> {
-    let makers = MAKERS
-        .iter()
-        .find(|(prefix, _)| key.starts_with(prefix))
-        .map_or(&[][..], |(_, makers)| makers);
+    let makers = MAKERS.iter().find(|(prefix, _)| key.starts_with(prefix)).map_or(&[][..], |(_, makers)| makers);
     let mut row = Row::default();
     let mut unsettled = false;
     for collection in ['L', 'M'] {
-        let voices: Vec<&Stated> = voices
-            .iter()
-            .filter(|(letter, _)| *letter == collection)
-            .map(|(_, stated)| *stated)
-            .collect();
-        let own: Vec<&Stated> = voices
-            .iter()
-            .copied()
-            .filter(|stated| makers.contains(&stated.provider.as_str()))
-            .collect();
-        let (voices, letter) = if own.is_empty() {
-            (voices, collection.to_ascii_lowercase())
-        } else {
-            (own, collection)
-        };
+        let voices: Vec<&Stated> =
+            voices.iter().filter(|(letter, _)| *letter == collection).map(|(_, stated)| *stated).collect();
+        let own: Vec<&Stated> =
+            voices.iter().copied().filter(|stated| makers.contains(&stated.provider.as_str())).collect();
+        let (voices, letter) =
+            if own.is_empty() { (voices, collection.to_ascii_lowercase()) } else { (own, collection) };
         for (field, cell) in row.cells.iter_mut().enumerate() {
             let numbers: Vec<u64> = voices
                 .iter()
@@ -103,20 +82,12 @@ pub(super) fn model_row(key: &str, voices: &[(char, &Stated)]) -> Option<Row> {
     }
     // A window is no smaller than what the maker takes as input: hosts that say so have cut theirs.
     let [window, input, _] = &mut row.cells;
-    if let Some((input, _)) = input
-        .first()
-        .filter(|(_, letter)| letter.is_ascii_uppercase())
-    {
-        window.retain(|(window, letter)| {
-            letter.is_ascii_uppercase() || window >= input || same(*window, *input)
-        });
+    if let Some((input, _)) = input.first().filter(|(_, letter)| letter.is_ascii_uppercase()) {
+        window.retain(|(window, letter)| letter.is_ascii_uppercase() || window >= input || same(*window, *input));
     }
     if row.cells.iter().take(2).all(Vec::is_empty) {
         // Hosts that differ, and nobody to ask: ambiguous. Nothing but an output limit: not worth a row.
-        return unsettled.then(|| Row {
-            ambiguous: true,
-            ..Row::default()
-        });
+        return unsettled.then(|| Row { ambiguous: true, ..Row::default() });
     }
     Some(row)
 }
@@ -124,22 +95,9 @@ pub(super) fn model_row(key: &str, voices: &[(char, &Stated)]) -> Option<Row> {
 /// The number that more than half of the voices state, taken as one when they differ by rounding; of those the
 /// smallest.
 fn agreed(numbers: &[u64]) -> Option<u64> {
-    let near = |number: u64| {
-        numbers
-            .iter()
-            .copied()
-            .filter(|other| same(number, *other))
-            .collect::<Vec<_>>()
-    };
-    let best = numbers
-        .iter()
-        .map(|number| near(*number))
-        .max_by_key(Vec::len)?;
-    if best.len().saturating_mul(2) > numbers.len() {
-        best.into_iter().min()
-    } else {
-        None
-    }
+    let near = |number: u64| numbers.iter().copied().filter(|other| same(number, *other)).collect::<Vec<_>>();
+    let best = numbers.iter().map(|number| near(*number)).max_by_key(Vec::len)?;
+    if best.len().saturating_mul(2) > numbers.len() { best.into_iter().min() } else { None }
 }
 
 fn same(a: u64, b: u64) -> bool {
@@ -153,25 +111,16 @@ fn settle(cell: &mut Vec<(u64, char)>) {
 }
 
 /// Rows of single hosts that can take clearly less or more than the model's row says.
-pub(super) fn host_rows(
-    collections: &[Collection],
-    models: &BTreeMap<String, Row>,
-) -> BTreeMap<String, Row> {
+pub(super) fn host_rows(collections: &[Collection], models: &BTreeMap<String, Row>) -> BTreeMap<String, Row> {
     let mut rows: BTreeMap<String, Row> = BTreeMap::new();
     for collection in collections {
         for stated in &collection.stated {
             // A key of litellm's begins with its route; a provider of models.dev's is one. A publisher is no host.
-            let routed = stated
-                .name
-                .provider
-                .clone()
-                .filter(|_| collection.letter == 'L');
+            let routed = stated.name.provider.clone().filter(|_| collection.letter == 'L');
             let Some(provider) = routed.or_else(|| host(&stated.provider)) else {
                 continue;
             };
-            let row = rows
-                .entry(format!("{provider}/{}", stated.name.key()))
-                .or_default();
+            let row = rows.entry(format!("{provider}/{}", stated.name.key())).or_default();
             for (cell, number) in row.cells.iter_mut().zip(stated.limits) {
                 if number > 0 {
                     cell.push((number, collection.letter));
@@ -200,21 +149,12 @@ fn host(provider: &str) -> Option<String> {
 
 /// What may be sent: the smaller of input limit and window.
 fn budget(row: &Row) -> Option<u64> {
-    row.cells
-        .iter()
-        .take(2)
-        .filter_map(|cell| cell.first())
-        .map(|(number, _)| *number)
-        .min()
+    row.cells.iter().take(2).filter_map(|cell| cell.first()).map(|(number, _)| *number).min()
 }
 
 /// Gives a model that is known only by its snapshots their limits, if they agree.
 pub(super) fn add_models_of_snapshots(rows: &mut BTreeMap<String, Row>) {
-    let in_force = |row: &Row| {
-        row.cells
-            .each_ref()
-            .map(|cell| cell.first().map(|(number, _)| *number))
-    };
+    let in_force = |row: &Row| row.cells.each_ref().map(|cell| cell.first().map(|(number, _)| *number));
     let mut models: BTreeMap<String, Row> = BTreeMap::new();
     for (key, row) in rows.iter() {
         if let Some(base) = model_of(key).filter(|base| !rows.contains_key(base)) {
@@ -230,8 +170,7 @@ pub(super) fn add_models_of_snapshots(rows: &mut BTreeMap<String, Row>) {
 /// the snapshot's is not.
 pub(super) fn drop_repeated_snapshots(rows: &mut BTreeMap<String, Row>) {
     let repeats = |row: &Row, model: &Row| {
-        let stated =
-            |number: u64, all: &[(u64, char)]| all.iter().any(|(other, _)| *other == number);
+        let stated = |number: u64, all: &[(u64, char)]| all.iter().any(|(other, _)| *other == number);
         let mut cells = row.cells.iter().zip(&model.cells);
         row.ambiguous == model.ambiguous
             && cells.all(|(cell, all)| cell.iter().all(|(number, _)| stated(*number, all)))
@@ -251,16 +190,10 @@ pub(super) fn drop_repeated_snapshots(rows: &mut BTreeMap<String, Row>) {
 
 /// The key of the model of which `key` is a snapshot, under the same provider.
 fn model_of(key: &str) -> Option<String> {
-    let (provider, model) = key
-        .rsplit_once('/')
-        .map_or(("", key), |(provider, model)| (provider, model));
+    let (provider, model) = key.rsplit_once('/').map_or(("", key), |(provider, model)| (provider, model));
     let name = normalise(model);
     name.snapshot.as_ref()?;
-    Some(if provider.is_empty() {
-        name.base
-    } else {
-        format!("{provider}/{}", name.base)
-    })
+    Some(if provider.is_empty() { name.base } else { format!("{provider}/{}", name.base) })
 }
 
 #[cfg(test)]
@@ -268,22 +201,13 @@ mod tests {
     use super::*;
 
     fn stated(key: &str, provider: &str, limits: [u64; 3]) -> Stated {
-        Stated {
-            name: normalise(key),
-            provider: provider.to_owned(),
-            limits,
-        }
+        Stated { name: normalise(key), provider: provider.to_owned(), limits }
     }
 
     fn row(key: &str, voices: &[(char, &str, [u64; 3])]) -> Option<Row> {
-        let stated: Vec<_> = voices
-            .iter()
-            .map(|(letter, provider, limits)| (*letter, stated(key, provider, *limits)))
-            .collect();
-        let voices: Vec<_> = stated
-            .iter()
-            .map(|(letter, stated)| (*letter, stated))
-            .collect();
+        let stated: Vec<_> =
+            voices.iter().map(|(letter, provider, limits)| (*letter, stated(key, provider, *limits))).collect();
+        let voices: Vec<_> = stated.iter().map(|(letter, stated)| (*letter, stated)).collect();
         model_row(key, &voices)
     }
 
@@ -298,72 +222,38 @@ mod tests {
                 ('M', "poe", [100_000, 0, 8_000]),
             ],
         );
-        let cells = [
-            vec![(400_000, 'M')],
-            vec![(272_000, 'L')],
-            vec![(128_000, 'L')],
-        ];
-        assert_eq!(
-            row,
-            Some(Row {
-                cells,
-                ambiguous: false
-            })
-        );
+        let cells = [vec![(400_000, 'M')], vec![(272_000, 'L')], vec![(128_000, 'L')]];
+        assert_eq!(row, Some(Row { cells, ambiguous: false }));
     }
 
     #[test]
     fn the_smaller_input_limit_is_in_force_and_the_other_recorded() {
-        let row = row(
-            "gpt-x",
-            &[
-                ('L', "openai", [0, 1_050_000, 1]),
-                ('M', "openai", [1_050_000, 922_000, 1]),
-            ],
-        );
+        let row = row("gpt-x", &[('L', "openai", [0, 1_050_000, 1]), ('M', "openai", [1_050_000, 922_000, 1])]);
         assert_eq!(row.unwrap().cells[1], [(922_000, 'M'), (1_050_000, 'L')]);
     }
 
     #[test]
     fn most_hosts_speak_where_no_maker_does() {
-        let hosts = [("a", 131_072), ("b", 128_000), ("c", 8_192)]
-            .map(|(host, window)| ('M', host, [window, 0, 0]));
-        assert_eq!(
-            row("llama-3-70b", &hosts).unwrap().cells[0],
-            [(128_000, 'm')]
-        );
+        let hosts = [("a", 131_072), ("b", 128_000), ("c", 8_192)].map(|(host, window)| ('M', host, [window, 0, 0]));
+        assert_eq!(row("llama-3-70b", &hosts).unwrap().cells[0], [(128_000, 'm')]);
     }
 
     #[test]
     fn hosts_that_are_not_agreed_make_a_name_ambiguous() {
-        let hosts =
-            [("a", 131_072), ("b", 8_192)].map(|(host, window)| ('M', host, [window, 0, 0]));
+        let hosts = [("a", 131_072), ("b", 8_192)].map(|(host, window)| ('M', host, [window, 0, 0]));
         assert!(row("llama-3-70b", &hosts).unwrap().ambiguous);
         assert_eq!(row("llama-3-70b", &[('M', "a", [0, 0, 5])]), None);
     }
 
     #[test]
     fn a_hosts_cut_window_does_not_cut_the_makers_input() {
-        let row = row(
-            "mistral-x",
-            &[
-                ('L', "mistral", [0, 262_144, 1]),
-                ('M', "a", [128_000, 0, 0]),
-            ],
-        )
-        .unwrap();
-        assert_eq!(
-            (row.cells[0].as_slice(), row.cells[1].as_slice()),
-            (&[][..], &[(262_144, 'L')][..])
-        );
+        let row = row("mistral-x", &[('L', "mistral", [0, 262_144, 1]), ('M', "a", [128_000, 0, 0])]).unwrap();
+        assert_eq!((row.cells[0].as_slice(), row.cells[1].as_slice()), (&[][..], &[(262_144, 'L')][..]));
     }
 
     #[test]
     fn snapshots_are_kept_only_where_they_differ() {
-        let of = |window, output| Row {
-            cells: [vec![(window, 'M')], vec![], vec![(output, 'M')]],
-            ambiguous: false,
-        };
+        let of = |window, output| Row { cells: [vec![(window, 'M')], vec![], vec![(output, 'M')]], ambiguous: false };
         let mut rows = BTreeMap::from([
             ("a-1".to_owned(), of(10, 5)),
             ("a-1-20250101".to_owned(), of(10, 5)),
@@ -375,10 +265,7 @@ mod tests {
         add_models_of_snapshots(&mut rows);
         drop_repeated_snapshots(&mut rows);
         let keys: Vec<_> = rows.keys().map(String::as_str).collect();
-        assert_eq!(
-            keys,
-            ["a-1", "a-1-20240101", "b", "c-20240101", "c-20250101"]
-        );
+        assert_eq!(keys, ["a-1", "a-1-20240101", "b", "c-20240101", "c-20250101"]);
     }
 
     #[test]
@@ -394,14 +281,8 @@ mod tests {
                 stated("openai/gpt-5", "openrouter", [262_000, 0, 0]),
             ],
         };
-        let model = Row {
-            cells: [vec![(400_000, 'M')], vec![(272_000, 'M')], vec![]],
-            ambiguous: false,
-        };
-        let rows = host_rows(
-            &[collection],
-            &BTreeMap::from([("gpt-5".to_owned(), model)]),
-        );
+        let model = Row { cells: [vec![(400_000, 'M')], vec![(272_000, 'M')], vec![]], ambiguous: false };
+        let rows = host_rows(&[collection], &BTreeMap::from([("gpt-5".to_owned(), model)]));
         assert_eq!(rows.keys().collect::<Vec<_>>(), ["github-copilot/gpt-5"]);
     }
 }

@@ -6,15 +6,11 @@ use anyhow::{Result, bail};
 use plimsoll::Tokens;
 use plimsoll::compact::{Carried, Profile};
 use plimsoll::wire::{parse, splice};
-use plimsoll_engine::{
-    CompactOptions, Compacted, Outcome, Report, change_in_place, compact, write_whole,
-};
+use plimsoll_engine::{CompactOptions, Compacted, Outcome, Report, change_in_place, compact, write_whole};
 
 use crate::args::{CompactArgs, Global};
 use crate::output::{Output, bar, percent, plain, style};
-use crate::resolve::{
-    About as _, Done, Usage, input, input_name, limit, open_store, output_path, parse_options,
-};
+use crate::resolve::{About as _, Done, Usage, input, input_name, limit, open_store, output_path, parse_options};
 
 pub(crate) fn run(arguments: &CompactArgs, global: &Global, output: &mut Output) -> Result<Done> {
     if arguments.summarizer != "extract" {
@@ -26,9 +22,7 @@ pub(crate) fn run(arguments: &CompactArgs, global: &Global, output: &mut Output)
     }
     let profile = Profile::named(&arguments.profile).ok_or_else(|| {
         let name = plain(&arguments.profile);
-        Usage(format!(
-            "--profile {name}: built in are coding, workspace, research and chat"
-        ))
+        Usage(format!("--profile {name}: built in are coding, workspace, research and chat"))
     })?;
     let file = arguments.file.as_deref();
     let name = input_name(file);
@@ -36,11 +30,7 @@ pub(crate) fn run(arguments: &CompactArgs, global: &Global, output: &mut Output)
         return Err(Usage("--in-place needs a FILE to change".to_owned()).into());
     }
     let out = output_path(arguments.output.as_ref(), file)?;
-    let store = if arguments.dry_run {
-        None
-    } else {
-        Some(open_store(global)?)
-    };
+    let store = if arguments.dry_run { None } else { Some(open_store(global)?) };
 
     let progress = output.progress("reading");
     let input = input(file, limit(&arguments.reading))?;
@@ -55,14 +45,8 @@ pub(crate) fn run(arguments: &CompactArgs, global: &Global, output: &mut Output)
         force: arguments.force,
         profile,
     };
-    let compacted = compact(
-        &document,
-        &options,
-        store.as_ref(),
-        SystemTime::now(),
-        &|stage| progress.stage(stage),
-    )
-    .about(&name)?;
+    let compacted = compact(&document, &options, store.as_ref(), SystemTime::now(), &|stage| progress.stage(stage))
+        .about(&name)?;
     let Compacted { report, edits } = &compacted;
 
     // What is skipped leaves unchanged, so that a pipeline goes on. What is infeasible leaves nothing.
@@ -110,22 +94,12 @@ pub(crate) fn run(arguments: &CompactArgs, global: &Global, output: &mut Output)
 }
 
 fn done(outcome: Outcome) -> Done {
-    if outcome == Outcome::Infeasible {
-        Done::Infeasible
-    } else {
-        Done::Yes
-    }
+    if outcome == Outcome::Infeasible { Done::Infeasible } else { Done::Yes }
 }
 
 /// The report for a person.
 fn shown(name: &str, report: &Report, written: Option<&str>, dry_run: bool) -> String {
-    let (bold, dim, accent, warn, end) = (
-        style::BOLD,
-        style::DIM,
-        style::ACCENT,
-        style::WARN,
-        style::END,
-    );
+    let (bold, dim, accent, warn, end) = (style::BOLD, style::DIM, style::ACCENT, style::WARN, style::END);
     let model = report.model.as_deref().unwrap_or("unknown model");
     let mut text = format!(
         "{bold}{}{end} {dim}· {} · {} · {} ({}){end}\n",
@@ -138,9 +112,7 @@ fn shown(name: &str, report: &Report, written: Option<&str>, dry_run: bool) -> S
     let reason = report.reason.as_deref().unwrap_or_default();
     match report.outcome {
         Outcome::Skipped => {
-            text.push_str(&format!(
-                "{warn}skipped{end}: {reason}; the transcript is unchanged\n"
-            ));
+            text.push_str(&format!("{warn}skipped{end}: {reason}; the transcript is unchanged\n"));
             return text;
         }
         Outcome::Infeasible => {
@@ -152,10 +124,7 @@ fn shown(name: &str, report: &Report, written: Option<&str>, dry_run: bool) -> S
     let whole = report.tokens_before.max(report.tokens_after);
     let row = |label: &str, tokens: Tokens, messages: usize| {
         let bar = bar(tokens, whole, 40);
-        format!(
-            "{label:<7} {accent}{bar}{end} {:>6} tokens  {messages:>4} messages",
-            tokens.to_string()
-        )
+        format!("{label:<7} {accent}{bar}{end} {:>6} tokens  {messages:>4} messages", tokens.to_string())
     };
     text.push_str(&row("before", report.tokens_before, report.messages_before));
     text.push('\n');
@@ -169,27 +138,19 @@ fn shown(name: &str, report: &Report, written: Option<&str>, dry_run: bool) -> S
         text.push_str(&format!("carried {}\n", carried_words(carried)));
     }
     if let Some(turns) = report.break_even_turns.filter(|_| dry_run) {
-        text.push_str(&format!(
-            "pays    for the rewritten prompt cache after {turns} turns\n"
-        ));
+        text.push_str(&format!("pays    for the rewritten prompt cache after {turns} turns\n"));
     }
     if let Some(written) = written {
         text.push_str(&format!("wrote   {}\n", plain(written)));
     }
     if let Some(artifact) = &report.artifact {
-        text.push_str(&format!(
-            "recall  plimsoll recall {artifact}  {dim}# what was removed{end}\n"
-        ));
+        text.push_str(&format!("recall  plimsoll recall {artifact}  {dim}# what was removed{end}\n"));
     }
     if let Some(epoch) = &report.epoch {
-        text.push_str(&format!(
-            "restore plimsoll restore {epoch}  {dim}# all of it as it was{end}\n"
-        ));
+        text.push_str(&format!("restore plimsoll restore {epoch}  {dim}# all of it as it was{end}\n"));
     }
     if dry_run {
-        text.push_str(&format!(
-            "{dim}a dry run: nothing was stored or written{end}\n"
-        ));
+        text.push_str(&format!("{dim}a dry run: nothing was stored or written{end}\n"));
     }
     text
 }
@@ -197,11 +158,7 @@ fn shown(name: &str, report: &Report, written: Option<&str>, dry_run: bool) -> S
 fn carried_words(carried: &Carried) -> String {
     let counts = [
         (carried.user_messages, "user message", "user messages"),
-        (
-            carried.constraints,
-            "constraint among them",
-            "constraints among them",
-        ),
+        (carried.constraints, "constraint among them", "constraints among them"),
         (carried.items, "item touched", "items touched"),
         (carried.commands, "command", "commands"),
         (carried.errors, "error", "errors"),
@@ -218,9 +175,5 @@ fn carried_words(carried: &Carried) -> String {
     if carried.left_out > 0 {
         words.push(format!("{} more by recall only", carried.left_out));
     }
-    if words.is_empty() {
-        "nothing".to_owned()
-    } else {
-        words.join(", ")
-    }
+    if words.is_empty() { "nothing".to_owned() } else { words.join(", ") }
 }

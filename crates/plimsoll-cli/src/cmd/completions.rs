@@ -9,12 +9,7 @@ use crate::resolve::Done;
 
 pub(crate) fn run(arguments: &CompletionsArgs, output: &mut Output) -> Result<Done> {
     let mut script = Vec::new();
-    clap_complete::generate(
-        arguments.shell,
-        &mut Cli::command(),
-        "plimsoll",
-        &mut script,
-    );
+    clap_complete::generate(arguments.shell, &mut Cli::command(), "plimsoll", &mut script);
     output.bytes(&script)?;
     Ok(Done::Yes)
 }

@@ -94,10 +94,7 @@ fn context(document: &Document<'_>, measure: &Measure, judged: Judged, tokenizer
         format: document.format(),
         model: judged.model,
         tokens: measure.total,
-        counting: CountedBy {
-            method: measure.method,
-            tokenizer: tokenizer.to_owned(),
-        },
+        counting: CountedBy { method: measure.method, tokenizer: tokenizer.to_owned() },
         window: judged.window.tokens,
         window_source: judged.window.source.to_string(),
         budget: thresholds.budget,
@@ -127,13 +124,7 @@ fn largest(document: &Document<'_>, measure: &Measure) -> Vec<Large> {
     let large = |index: &usize| {
         let message = messages.get(*index)?;
         let (kind, name) = about(message, messages.get(..*index).unwrap_or(&[]));
-        Some(Large {
-            message: *index,
-            role: message.role.name(),
-            kind,
-            name,
-            tokens: measure.message(*index),
-        })
+        Some(Large { message: *index, role: message.role.name(), kind, name, tokens: measure.message(*index) })
     };
     by_size.iter().take(LARGEST).filter_map(large).collect()
 }
@@ -163,23 +154,11 @@ fn oddities(document: &Document<'_>) -> Vec<Odd> {
     for oddity in document.oddities() {
         *counts.entry(oddity.kind).or_default() += 1;
     }
-    counts
-        .into_iter()
-        .map(|(kind, count)| Odd {
-            kind: kind.describe(),
-            count,
-        })
-        .collect()
+    counts.into_iter().map(|(kind, count)| Odd { kind: kind.describe(), count }).collect()
 }
 
 fn shown(name: &str, context: &Context) -> String {
-    let (bold, dim, accent, warn, end) = (
-        style::BOLD,
-        style::DIM,
-        style::ACCENT,
-        style::WARN,
-        style::END,
-    );
+    let (bold, dim, accent, warn, end) = (style::BOLD, style::DIM, style::ACCENT, style::WARN, style::END);
     let model = context.model.as_deref().unwrap_or("unknown model");
     let mut text = format!(
         "{bold}{}{end} {dim}· {} · {} · {} messages · {} ({}){end}\n\n",
@@ -225,11 +204,7 @@ fn shown(name: &str, context: &Context) -> String {
     ));
     text.push_str(&format!(
         "  {dim}{:<14} warn {} · compact {} · hard {} · input budget {}{end}\n",
-        "thresholds",
-        context.thresholds.warn,
-        context.thresholds.compact,
-        context.thresholds.hard,
-        context.budget
+        "thresholds", context.thresholds.warn, context.thresholds.compact, context.thresholds.hard, context.budget
     ));
     if !context.largest.is_empty() {
         text.push_str("\nlargest messages\n");
@@ -248,10 +223,7 @@ fn shown(name: &str, context: &Context) -> String {
         text.push('\n');
     }
     if context.orphans > 0 {
-        text.push_str(&format!(
-            "{warn}{} tool calls or results without their counterpart{end}\n",
-            context.orphans
-        ));
+        text.push_str(&format!("{warn}{} tool calls or results without their counterpart{end}\n", context.orphans));
     }
     for odd in &context.oddities {
         text.push_str(&format!("{dim}{} × {}{end}\n", odd.count, odd.kind));

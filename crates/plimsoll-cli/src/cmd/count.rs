@@ -46,10 +46,7 @@ struct Roles {
     other: Tokens,
 }
 
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde passes a reference"
-)]
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 fn is_none(tokens: &Tokens) -> bool {
     *tokens == Tokens::ZERO
 }
@@ -91,9 +88,7 @@ fn forced(arguments: &CountArgs) -> Result<Option<Counting>> {
     let Some(name) = &arguments.tokenizer else {
         return Ok(None);
     };
-    let encoding: Encoding = name
-        .parse()
-        .map_err(|error| Usage(format!("--tokenizer: {error}")))?;
+    let encoding: Encoding = name.parse().map_err(|error| Usage(format!("--tokenizer: {error}")))?;
     Ok(Some(Counting::exact(encoding)))
 }
 
@@ -105,9 +100,7 @@ fn count(file: Option<&Path>, arguments: &CountArgs, forced: Option<&Counting>) 
         Ok(document) => {
             let named = document.model().map(|model| model.decode().into_owned());
             let model = arguments.model.clone().or(named);
-            let counting = forced
-                .cloned()
-                .unwrap_or_else(|| Counting::for_model(model.as_deref()));
+            let counting = forced.cloned().unwrap_or_else(|| Counting::for_model(model.as_deref()));
             let mut meter = Meter::new(counting);
             let measure = meter.measure(&document);
             Ok(Counted {
@@ -142,25 +135,11 @@ fn count(file: Option<&Path>, arguments: &CountArgs, forced: Option<&Counting>) 
 }
 
 fn in_transcript(document: &Document<'_>, measure: &Measure) -> InTranscript {
-    let ByRole {
-        system,
-        user,
-        assistant,
-        tool,
-        other,
-        ..
-    } = measure.by_role;
+    let ByRole { system, user, assistant, tool, other, .. } = measure.by_role;
     InTranscript {
         format: document.format(),
         messages: document.transcript().messages.len(),
-        by_role: Roles {
-            system: system + measure.system,
-            tools: measure.tools,
-            user,
-            assistant,
-            tool,
-            other,
-        },
+        by_role: Roles { system: system + measure.system, tools: measure.tools, user, assistant, tool, other },
         by_kind: measure.by_kind,
     }
 }
@@ -187,24 +166,13 @@ fn add(total: Option<Counted>, counted: &Counted) -> Counted {
 
 fn line(counted: &Counted) -> String {
     let (bold, dim, end) = (style::BOLD, style::DIM, style::END);
-    let file = counted
-        .file
-        .as_ref()
-        .map(|file| format!("  {}", plain(file)))
-        .unwrap_or_default();
+    let file = counted.file.as_ref().map(|file| format!("  {}", plain(file))).unwrap_or_default();
     let mut text = format!(
         "{bold}{}{end} tokens{file}  {dim}{}, {}, {}{end}\n",
         counted.tokens.0, counted.method, counted.tokenizer, counted.bytes
     );
-    if let Some(transcript) = counted
-        .transcript
-        .as_ref()
-        .filter(|_| counted.file.is_none())
-    {
-        text.push_str(&format!(
-            "{dim}{}, {} messages{end}\n",
-            transcript.format, transcript.messages
-        ));
+    if let Some(transcript) = counted.transcript.as_ref().filter(|_| counted.file.is_none()) {
+        text.push_str(&format!("{dim}{}, {} messages{end}\n", transcript.format, transcript.messages));
         let roles = &transcript.by_role;
         let rows = [
             ("system", roles.system),

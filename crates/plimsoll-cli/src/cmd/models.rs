@@ -41,11 +41,7 @@ struct Other {
 
 impl From<&Claim> for Other {
     fn from(claim: &Claim) -> Self {
-        Self {
-            field: claim.field,
-            tokens: claim.tokens,
-            source: claim.source.to_string(),
-        }
+        Self { field: claim.field, tokens: claim.tokens, source: claim.source.to_string() }
     }
 }
 
@@ -91,30 +87,17 @@ impl<'a> Shown<'a> {
 }
 
 fn source(limit: &Limit) -> String {
-    if limit.suspect {
-        format!("{} (suspect)", limit.source)
-    } else {
-        limit.source.to_string()
-    }
+    if limit.suspect { format!("{} (suspect)", limit.source) } else { limit.source.to_string() }
 }
 
 fn steps(resolution: &Resolution) -> Vec<String> {
-    resolution
-        .steps
-        .iter()
-        .map(|step| format!("{}: {}", step.rule, step.name))
-        .collect()
+    resolution.steps.iter().map(|step| format!("{}: {}", step.rule, step.name)).collect()
 }
 
 pub(crate) fn run(arguments: &ModelsArgs, output: &mut Output) -> Result<Done> {
     let catalogue = Catalogue::embedded();
     let Some(query) = &arguments.query else {
-        return several(
-            "",
-            &catalogue.models().collect::<Vec<_>>(),
-            arguments.json,
-            output,
-        );
+        return several("", &catalogue.models().collect::<Vec<_>>(), arguments.json, output);
     };
     match catalogue.matches(query) {
         Matches::One(resolution) => one(query, &resolution, arguments.json, output),
@@ -133,10 +116,7 @@ fn unknown(query: &str, resolution: &Resolution) -> String {
     let query = plain(query);
     match &resolution.outcome {
         Outcome::Ambiguous { claims } => {
-            let numbers: Vec<String> = claims
-                .iter()
-                .map(|claim| claim.tokens.to_string())
-                .collect();
+            let numbers: Vec<String> = claims.iter().map(|claim| claim.tokens.to_string()).collect();
             format!(
                 "plimsoll: the model `{query}` means models of different limits ({}); name its host or version, or \
                  give the window with --window\n",
@@ -166,9 +146,7 @@ fn one(query: &str, resolution: &Resolution, json: bool, output: &mut Output) ->
         ("input", "max_input", &limits.max_input),
         ("output", "max_output", &limits.max_output),
     ] {
-        let shown = limit
-            .as_ref()
-            .map_or("unknown".to_owned(), |limit| grouped(limit.tokens));
+        let shown = limit.as_ref().map_or("unknown".to_owned(), |limit| grouped(limit.tokens));
         let from = limit.as_ref().map(source).unwrap_or_default();
         text.push_str(&format!("  {name:<15} {shown:>10}  {dim}{from}{end}\n"));
         for claim in entry.others.iter().filter(|claim| claim.field == field) {
@@ -189,34 +167,15 @@ fn one(query: &str, resolution: &Resolution, json: bool, output: &mut Output) ->
 
 fn several(query: &str, entries: &[Entry], json: bool, output: &mut Output) -> Result<Done> {
     if json {
-        let shown: Vec<Shown<'_>> = entries
-            .iter()
-            .map(|entry| Shown::of(query, entry, Vec::new()))
-            .collect();
+        let shown: Vec<Shown<'_>> = entries.iter().map(|entry| Shown::of(query, entry, Vec::new())).collect();
         output.json(&shown)?;
         return Ok(Done::Yes);
     }
-    let width = entries
-        .iter()
-        .map(|entry| entry.name.chars().count())
-        .max()
-        .unwrap_or(0)
-        .clamp(5, 60);
-    let mut text = format!(
-        "{}{:<width$}  {:>8} {:>8} {:>8}{}\n",
-        style::DIM,
-        "model",
-        "window",
-        "input",
-        "output",
-        style::END
-    );
+    let width = entries.iter().map(|entry| entry.name.chars().count()).max().unwrap_or(0).clamp(5, 60);
+    let mut text =
+        format!("{}{:<width$}  {:>8} {:>8} {:>8}{}\n", style::DIM, "model", "window", "input", "output", style::END);
     for entry in entries {
-        let shown = |limit: &Option<Limit>| {
-            limit
-                .as_ref()
-                .map_or("–".to_owned(), |limit| limit.tokens.to_string())
-        };
+        let shown = |limit: &Option<Limit>| limit.as_ref().map_or("–".to_owned(), |limit| limit.tokens.to_string());
         let limits = &entry.limits;
         text.push_str(&format!(
             "{:<width$}  {:>8} {:>8} {:>8}\n",

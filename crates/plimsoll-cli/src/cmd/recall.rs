@@ -12,10 +12,7 @@ use crate::resolve::{Done, Usage, open_store};
 const AT_ONCE: u64 = 1 << 20;
 
 pub(crate) fn run(arguments: &RecallArgs, global: &Global, output: &mut Output) -> Result<Done> {
-    let id: RecallId = arguments
-        .id
-        .parse()
-        .map_err(|error| Usage(format!("{error}")))?;
+    let id: RecallId = arguments.id.parse().map_err(|error| Usage(format!("{error}")))?;
     let store = open_store(global)?;
     let recalled = store.open_recall(&id)?;
     if let Some((first, last)) = arguments.lines {
@@ -23,10 +20,7 @@ pub(crate) fn run(arguments: &RecallArgs, global: &Global, output: &mut Output) 
         return Ok(Done::Yes);
     }
     if arguments.offset.is_some() || arguments.length.is_some() {
-        let page = recalled.page(
-            arguments.offset.unwrap_or(0),
-            arguments.length.unwrap_or(PAGE),
-        )?;
+        let page = recalled.page(arguments.offset.unwrap_or(0), arguments.length.unwrap_or(PAGE))?;
         output.bytes(&page.bytes)?;
         output.say(&format!("{}\n", page.footer()))?;
         return Ok(Done::Yes);

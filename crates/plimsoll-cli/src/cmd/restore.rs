@@ -10,11 +10,10 @@ use crate::output::{Output, style};
 use crate::resolve::{Done, Usage, open_store, output_path};
 
 pub(crate) fn run(arguments: &RestoreArgs, global: &Global, output: &mut Output) -> Result<Done> {
-    let epoch: EpochId = arguments.epoch.parse().map_err(|error| {
-        Usage(format!(
-            "{error}; an epoch is what `compact` reports, like session/~0123456789ab"
-        ))
-    })?;
+    let epoch: EpochId = arguments
+        .epoch
+        .parse()
+        .map_err(|error| Usage(format!("{error}; an epoch is what `compact` reports, like session/~0123456789ab")))?;
     let store = open_store(global)?;
     let progress = output.progress("restoring");
     let document = store.document(&epoch)?;

@@ -7,8 +7,8 @@ use anyhow::{Context as _, Result, bail};
 use clap::{Args, ValueEnum, ValueHint};
 use plimsoll::budget::Counting;
 use plimsoll::listing::{
-    Advised, BUDGET_VARIABLE, Budget, Entry, EntryReport, Lint, Listing, Options, Reason, Report,
-    Rule, Shadowed, State, Step, Strategy, advise, list,
+    Advised, BUDGET_VARIABLE, Budget, Entry, EntryReport, Lint, Listing, Options, Reason, Report, Rule, Shadowed,
+    State, Step, Strategy, advise, list,
 };
 use plimsoll::model::{Catalogue, LimitKind};
 use plimsoll::token::Method;
@@ -114,12 +114,7 @@ impl<'a> Hidden<'a> {
     fn of(shadowed: &'a Shadowed<Found>) -> Self {
         let Found { entry, path, .. } = &shadowed.entry;
         let path = path.display().to_string();
-        Self {
-            name: &entry.name,
-            source: entry.source.word(),
-            path,
-            by: shadowed.by.word(),
-        }
+        Self { name: &entry.name, source: entry.source.word(), path, by: shadowed.by.word() }
     }
 }
 
@@ -128,13 +123,7 @@ pub(crate) fn run(arguments: &SkillsArgs, output: &mut Output) -> Result<Done> {
     let counting = Counting::for_model(arguments.model.as_deref());
     let counter = |text: &str| counting.counter().count(text);
     let (budget, origin) = budget(arguments, &counter, output)?;
-    let Listing {
-        text, mut report, ..
-    } = list(
-        &gathered.entries,
-        &budget,
-        &Options::with(arguments.strategy),
-    );
+    let Listing { text, mut report, .. } = list(&gathered.entries, &budget, &Options::with(arguments.strategy));
     report.lint.extend(gathered.lint.iter().cloned());
     let total = counter(&text);
     report.tokens = Some(total);
@@ -144,18 +133,9 @@ pub(crate) fn run(arguments: &SkillsArgs, output: &mut Output) -> Result<Done> {
         Advised::default()
     };
     if arguments.json {
-        let how = Counted {
-            method: counting.counter().method(),
-            tokenizer: counting.name(),
-        };
+        let how = Counted { method: counting.counter().method(), tokenizer: counting.name() };
         let shadowed = gathered.shadowed.iter().map(Hidden::of).collect();
-        output.json(&Shown {
-            text: &text,
-            report: &report,
-            counting: how,
-            shadowed,
-            advice: &advised,
-        })?;
+        output.json(&Shown { text: &text, report: &report, counting: how, shadowed, advice: &advised })?;
     } else if !text.is_empty() {
         output.bytes(text.as_bytes())?;
         output.bytes(b"\n")?;
@@ -177,11 +157,7 @@ fn gather(arguments: &SkillsArgs) -> Result<Gathered> {
     if let Some(file) = &arguments.from {
         let name = input_name(Some(file));
         let entries = entries_of(input(Some(file), LARGEST_INPUT)?.bytes()).about(&name)?;
-        return Ok(Gathered {
-            entries,
-            looked: name,
-            ..Gathered::default()
-        });
+        return Ok(Gathered { entries, looked: name, ..Gathered::default() });
     }
     let (skills, looked) = if arguments.dirs.is_empty() {
         let agents = match arguments.agent {
@@ -195,43 +171,27 @@ fn gather(arguments: &SkillsArgs) -> Result<Gathered> {
             "the folders of agents in your home and from here up to the repository".to_owned(),
         )
     } else {
-        let folders: Vec<PathBuf> = arguments
-            .dirs
-            .iter()
-            .map(|dir| folder(dir))
-            .collect::<Result<_>>()?;
-        let shown: Vec<String> = folders
-            .iter()
-            .map(|folder| folder.display().to_string())
-            .collect();
+        let folders: Vec<PathBuf> = arguments.dirs.iter().map(|dir| folder(dir)).collect::<Result<_>>()?;
+        let shown: Vec<String> = folders.iter().map(|folder| folder.display().to_string()).collect();
         (read_folders(&folders), shown.join(", "))
     };
-    Ok(Gathered {
-        entries: skills.entries(),
-        shadowed: skills.shadowed,
-        lint: skills.lint,
-        looked,
-    })
+    Ok(Gathered { entries: skills.entries(), shadowed: skills.shadowed, lint: skills.lint, looked })
 }
 
 /// A folder that can be looked into; for a `SKILL.md`, the one it lies in.
 fn folder(path: &Path) -> Result<PathBuf> {
-    let metadata =
-        std::fs::metadata(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let metadata = std::fs::metadata(path).with_context(|| format!("cannot read {}", path.display()))?;
     if metadata.is_dir() {
         return Ok(path.to_owned());
     }
-    let is_skill = path
-        .file_name()
-        .is_some_and(|name| name.eq_ignore_ascii_case("SKILL.md"));
+    let is_skill = path.file_name().is_some_and(|name| name.eq_ignore_ascii_case("SKILL.md"));
     match path.parent() {
         Some(parent) if is_skill && parent == Path::new("") => Ok(PathBuf::from(".")),
         Some(parent) if is_skill => Ok(parent.to_owned()),
-        _ => Err(Usage(format!(
-            "{} is a file; give a folder, or a list of entries with --from",
-            path.display()
-        ))
-        .into()),
+        _ => {
+            Err(Usage(format!("{} is a file; give a folder, or a list of entries with --from", path.display()))
+                .into())
+        }
     }
 }
 
@@ -240,19 +200,13 @@ fn entries_of(json: &[u8]) -> Result<Vec<Entry>> {
     let json = json.strip_prefix(b"\xef\xbb\xbf").unwrap_or(json);
     let first = json.iter().find(|byte| !byte.is_ascii_whitespace());
     if first == Some(&b'{') {
-        return mcp_prompts(json, None)
-            .context("the object holds no MCP prompts; a list of entries is an array");
+        return mcp_prompts(json, None).context("the object holds no MCP prompts; a list of entries is an array");
     }
-    serde_json::from_slice(json)
-        .context("it is not a JSON array of entries, each with at least a \"name\"")
+    serde_json::from_slice(json).context("it is not a JSON array of entries, each with at least a \"name\"")
 }
 
 fn places() -> Result<Places> {
-    let folder = |name: &str| {
-        std::env::var_os(name)
-            .filter(|value| !value.is_empty())
-            .map(PathBuf::from)
-    };
+    let folder = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let here = std::env::current_dir().context("cannot tell the current folder")?;
     let mut places = Places::of_project(here).with_system_folders();
     places.home = folder("HOME").or_else(|| folder("USERPROFILE"));
@@ -297,10 +251,7 @@ fn budget<'a>(
 
 fn window(arguments: &SkillsArgs, output: &mut Output) -> Result<(Option<Tokens>, String)> {
     if let Some(window) = arguments.window {
-        return Ok((
-            Some(Tokens(window)).filter(|window| window.0 > 0),
-            "the window".to_owned(),
-        ));
+        return Ok((Some(Tokens(window)).filter(|window| window.0 > 0), "the window".to_owned()));
     }
     let Some(model) = &arguments.model else {
         return Ok((None, String::new()));
@@ -313,11 +264,7 @@ fn window(arguments: &SkillsArgs, output: &mut Output) -> Result<(Option<Tokens>
         ))?;
         return Ok((None, String::new()));
     }
-    let what = if limit.kind == LimitKind::ContextWindow {
-        "window"
-    } else {
-        "input limit"
-    };
+    let what = if limit.kind == LimitKind::ContextWindow { "window" } else { "input limit" };
     Ok((Some(limit.tokens), format!("the {what} of {shown}")))
 }
 
@@ -339,11 +286,7 @@ fn summary(report: &Report, gathered: &Gathered, tokens: Tokens, counting: &Coun
         }
     }
     let (bold, warn, end) = (style::BOLD, style::WARN, style::END);
-    let mut said = format!(
-        "{bold}{}{end}: {}. ",
-        entries(gathered.entries.len()),
-        parts.join(", ")
-    );
+    let mut said = format!("{bold}{}{end}: {}. ", entries(gathered.entries.len()), parts.join(", "));
     for limit in &report.limits {
         let over = if limit.used > limit.budget { warn } else { "" };
         let _ = write!(
@@ -355,16 +298,8 @@ fn summary(report: &Report, gathered: &Gathered, tokens: Tokens, counting: &Coun
             if over.is_empty() { "" } else { end }
         );
     }
-    let about = if counting.counter().method() == Method::Exact {
-        ""
-    } else {
-        "about "
-    };
-    let _ = write!(
-        said,
-        "{about}{tokens} tokens in every request ({}).",
-        counting.name()
-    );
+    let about = if counting.counter().method() == Method::Exact { "" } else { "about " };
+    let _ = write!(said, "{about}{tokens} tokens in every request ({}).", counting.name());
     if report.over_budget {
         let _ = write!(said, " {warn}Over budget.{end}");
     }
@@ -376,37 +311,20 @@ fn summary(report: &Report, gathered: &Gathered, tokens: Tokens, counting: &Coun
 }
 
 fn entries(count: usize) -> String {
-    if count == 1 {
-        "1 entry".to_owned()
-    } else {
-        format!("{count} entries")
-    }
+    if count == 1 { "1 entry".to_owned() } else { format!("{count} entries") }
 }
 
 fn problems(count: usize) -> String {
-    if count == 1 {
-        "1 problem".to_owned()
-    } else {
-        format!("{count} problems")
-    }
+    if count == 1 { "1 problem".to_owned() } else { format!("{count} problems") }
 }
 
 fn explanation(report: &Report, gathered: &Gathered, advised: &Advised, origin: &str) -> String {
     let (bold, dim, end) = (style::BOLD, style::DIM, style::END);
     let mut said = format!("{dim}The budget is {origin}.{end}\n");
-    let width = report
-        .entries
-        .iter()
-        .map(|it| it.name.chars().count())
-        .max()
-        .unwrap_or(0)
-        .min(40);
+    let width = report.entries.iter().map(|it| it.name.chars().count()).max().unwrap_or(0).min(40);
     let lost: Vec<&EntryReport> = report.shortened().collect();
     if !lost.is_empty() {
-        let _ = writeln!(
-            said,
-            "\n{bold}What was cut{end} {dim}(characters of the description shown){end}"
-        );
+        let _ = writeln!(said, "\n{bold}What was cut{end} {dim}(characters of the description shown){end}");
     }
     for it in lost {
         let what = match (it.state, it.reason) {
@@ -417,12 +335,7 @@ fn explanation(report: &Report, gathered: &Gathered, advised: &Advised, origin: 
             }
             _ => format!("{} of {}", it.shown, it.characters),
         };
-        let _ = writeln!(
-            said,
-            "  {:<width$}  {dim}{:<8}{end} {what}",
-            plain(&it.name),
-            it.source.word()
-        );
+        let _ = writeln!(said, "  {:<width$}  {dim}{:<8}{end} {what}", plain(&it.name), it.source.word());
     }
     if !advised.steps.is_empty() {
         let _ = writeln!(
@@ -433,14 +346,8 @@ fn explanation(report: &Report, gathered: &Gathered, advised: &Advised, origin: 
     }
     for it in &advised.steps {
         let what = match it.step {
-            Step::Pin => format!(
-                "pin it: it is used often; all of it costs {} tokens more",
-                it.costs
-            ),
-            Step::Shorten { to } => format!(
-                "shorten its description to {to} characters: saves {} tokens",
-                it.saves
-            ),
+            Step::Pin => format!("pin it: it is used often; all of it costs {} tokens more", it.costs),
+            Step::Shorten { to } => format!("shorten its description to {to} characters: saves {} tokens", it.saves),
             Step::NameOnly => format!("show its name only: saves {} tokens", it.saves),
             _ => continue,
         };
@@ -452,32 +359,15 @@ fn explanation(report: &Report, gathered: &Gathered, advised: &Advised, origin: 
     for it in &gathered.shadowed {
         let hidden = Hidden::of(it);
         let (name, path) = (plain(hidden.name), plain(&hidden.path));
-        let _ = writeln!(
-            said,
-            "  {name:<width$}  {} by {}  {dim}{path}{end}",
-            hidden.source, hidden.by
-        );
+        let _ = writeln!(said, "  {name:<width$}  {} by {}  {dim}{path}{end}", hidden.source, hidden.by);
     }
     if !report.lint.is_empty() {
         let _ = writeln!(said, "\n{bold}Problems{end}");
     }
     for lint in &report.lint {
-        let name = if lint.name.is_empty() {
-            rule(lint.rule)
-        } else {
-            &lint.name
-        };
-        let path = lint
-            .path
-            .as_deref()
-            .map(|path| format!("  {dim}{}{end}", plain(path)))
-            .unwrap_or_default();
-        let _ = writeln!(
-            said,
-            "  {:<width$}  {}{path}",
-            plain(name),
-            plain(&lint.message)
-        );
+        let name = if lint.name.is_empty() { rule(lint.rule) } else { &lint.name };
+        let path = lint.path.as_deref().map(|path| format!("  {dim}{}{end}", plain(path))).unwrap_or_default();
+        let _ = writeln!(said, "  {:<width$}  {}{path}", plain(name), plain(&lint.message));
     }
     said
 }

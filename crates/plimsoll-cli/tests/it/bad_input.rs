@@ -18,12 +18,7 @@ fn refused(bench: &Bench, arguments: &[&str], code: i32, says: &[&str]) {
 fn an_empty_file() {
     let bench = Bench::new();
     bench.write("empty.jsonl", "");
-    refused(
-        &bench,
-        &["compact", "empty.jsonl"],
-        1,
-        &["empty.jsonl", "empty"],
-    );
+    refused(&bench, &["compact", "empty.jsonl"], 1, &["empty.jsonl", "empty"]);
     bench.write("blank.json", " \n\n");
     refused(&bench, &["context", "blank.json"], 1, &["empty"]);
 }
@@ -32,30 +27,15 @@ fn an_empty_file() {
 fn a_directory_and_a_file_that_is_not_there() {
     let bench = Bench::new();
     std::fs::create_dir(bench.path("folder")).unwrap();
-    refused(
-        &bench,
-        &["compact", "folder"],
-        1,
-        &["folder is a directory"],
-    );
-    refused(
-        &bench,
-        &["compact", "no-such-file"],
-        1,
-        &["no-such-file", "No such file"],
-    );
+    refused(&bench, &["compact", "folder"], 1, &["folder is a directory"]);
+    refused(&bench, &["compact", "no-such-file"], 1, &["no-such-file", "No such file"]);
 }
 
 #[test]
 fn binary() {
     let bench = Bench::new();
     bench.write("program", b"\x7fELF\x02\x01\x01\x00\x00\x00".as_slice());
-    refused(
-        &bench,
-        &["compact", "program"],
-        1,
-        &["not text", "NUL byte at byte 7"],
-    );
+    refused(&bench, &["compact", "program"], 1, &["not text", "NUL byte at byte 7"]);
     bench.write("utf16.json", b"\xff\xfe{\x00".as_slice());
     refused(&bench, &["compact", "utf16.json"], 1, &["UTF-16"]);
 }
@@ -64,54 +44,25 @@ fn binary() {
 fn a_file_over_the_size_limit() {
     let bench = Bench::new();
     bench.write("big.jsonl", vec![b' '; (1 << 20) + 1]);
-    refused(
-        &bench,
-        &["compact", "big.jsonl", "--max-size", "1"],
-        1,
-        &["1.0 MiB", "--max-size"],
-    );
-    let ran = bench.pipe(
-        ["compact", "-", "--max-size", "1"],
-        &vec![b' '; (1 << 20) + 1],
-    );
+    refused(&bench, &["compact", "big.jsonl", "--max-size", "1"], 1, &["1.0 MiB", "--max-size"]);
+    let ran = bench.pipe(["compact", "-", "--max-size", "1"], &vec![b' '; (1 << 20) + 1]);
     ran.code(1);
-    assert!(
-        ran.err().contains("standard input has 1.0 MiB"),
-        "{}",
-        ran.err()
-    );
+    assert!(ran.err().contains("standard input has 1.0 MiB"), "{}", ran.err());
 }
 
 #[test]
 fn a_plain_log_named_jsonl() {
     let bench = Bench::new();
-    bench.write(
-        "app.jsonl",
-        "2026-03-09 INFO started\n2026-03-09 WARN slow\n",
-    );
-    refused(
-        &bench,
-        &["compact", "app.jsonl"],
-        1,
-        &["none of its 2 lines is a JSON object", "claude-code"],
-    );
+    bench.write("app.jsonl", "2026-03-09 INFO started\n2026-03-09 WARN slow\n");
+    refused(&bench, &["compact", "app.jsonl"], 1, &["none of its 2 lines is a JSON object", "claude-code"]);
 }
 
 #[test]
 fn ten_thousand_levels() {
     let bench = Bench::new();
-    let deep = format!(
-        r#"{{"messages":[{}{}]}}"#,
-        "[".repeat(10_000),
-        "]".repeat(10_000)
-    );
+    let deep = format!(r#"{{"messages":[{}{}]}}"#, "[".repeat(10_000), "]".repeat(10_000));
     bench.write("deep.json", deep);
-    refused(
-        &bench,
-        &["compact", "deep.json"],
-        1,
-        &["deeper than 128 levels"],
-    );
+    refused(&bench, &["compact", "deep.json"], 1, &["deeper than 128 levels"]);
 }
 
 #[test]
@@ -142,58 +93,19 @@ fn a_window_smaller_than_what_is_irreducible() {
 fn wrong_usage_is_told_from_failure() {
     let bench = Bench::new();
     bench.write("t.json", body(1));
-    refused(
-        &bench,
-        &["compact", "t.json", "--format", "yaml"],
-        2,
-        &["unknown format `yaml`", "openai-chat"],
-    );
-    refused(
-        &bench,
-        &["compact", "t.json", "--window", "lots"],
-        2,
-        &["lots"],
-    );
-    refused(
-        &bench,
-        &["compact", "t.json", "--summarizer", "psychic"],
-        2,
-        &["psychic", "extract"],
-    );
-    refused(
-        &bench,
-        &["compact", "--in-place"],
-        2,
-        &["--in-place needs a FILE"],
-    );
-    refused(
-        &bench,
-        &["compact", "t.json", "-o", "t.json"],
-        2,
-        &["--in-place"],
-    );
+    refused(&bench, &["compact", "t.json", "--format", "yaml"], 2, &["unknown format `yaml`", "openai-chat"]);
+    refused(&bench, &["compact", "t.json", "--window", "lots"], 2, &["lots"]);
+    refused(&bench, &["compact", "t.json", "--summarizer", "psychic"], 2, &["psychic", "extract"]);
+    refused(&bench, &["compact", "--in-place"], 2, &["--in-place needs a FILE"]);
+    refused(&bench, &["compact", "t.json", "-o", "t.json"], 2, &["--in-place"]);
     refused(&bench, &["frobnicate"], 2, &["frobnicate"]);
-    refused(
-        &bench,
-        &["count", "t.json", "--tokenizer", "p50k"],
-        2,
-        &["p50k", "o200k_base"],
-    );
+    refused(&bench, &["count", "t.json", "--tokenizer", "p50k"], 2, &["p50k", "o200k_base"]);
 }
 
 #[test]
 fn hostile_epochs_are_refused_and_unknown_ones_say_so() {
     let bench = Bench::new();
-    for epoch in [
-        "",
-        "../x",
-        "a/../b",
-        "a/b/c",
-        "/etc/passwd",
-        "a\\b",
-        "a/%2e%2e",
-        "a/~xyz",
-    ] {
+    for epoch in ["", "../x", "a/../b", "a/b/c", "/etc/passwd", "a\\b", "a/%2e%2e", "a/~xyz"] {
         let ran = bench.run(["restore", "--", epoch]);
         ran.code(2);
         assert!(!ran.err().is_empty());
@@ -207,22 +119,8 @@ fn hostile_epochs_are_refused_and_unknown_ones_say_so() {
 fn an_unwritable_output_loses_nothing() {
     let bench = Bench::new();
     bench.write("t.json", body(12));
-    let ran = bench.run([
-        "compact",
-        "t.json",
-        "--target-tokens",
-        "4000",
-        "-o",
-        "no/such/folder/out.json",
-    ]);
+    let ran = bench.run(["compact", "t.json", "--target-tokens", "4000", "-o", "no/such/folder/out.json"]);
     ran.code(1);
-    assert!(
-        ran.err().contains("no/such/folder/out.json"),
-        "{}",
-        ran.err()
-    );
-    assert_eq!(
-        std::fs::read_to_string(bench.path("t.json")).unwrap(),
-        body(12)
-    );
+    assert!(ran.err().contains("no/such/folder/out.json"), "{}", ran.err());
+    assert_eq!(std::fs::read_to_string(bench.path("t.json")).unwrap(), body(12));
 }

@@ -24,9 +24,7 @@ struct Bench {
 
 impl Bench {
     fn new() -> Self {
-        Self {
-            folder: tempfile::tempdir().unwrap(),
-        }
+        Self { folder: tempfile::tempdir().unwrap() }
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -41,27 +39,15 @@ impl Bench {
 
     fn command(&self) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
-        command
-            .env_clear()
-            .env("PLIMSOLL_STORE", self.path("store"))
-            .current_dir(self.folder.path());
+        command.env_clear().env("PLIMSOLL_STORE", self.path("store")).current_dir(self.folder.path());
         command
     }
 
     fn run<A: AsRef<std::ffi::OsStr>>(&self, arguments: impl IntoIterator<Item = A>) -> Ran {
-        Ran(self
-            .command()
-            .args(arguments)
-            .stdin(Stdio::null())
-            .output()
-            .unwrap())
+        Ran(self.command().args(arguments).stdin(Stdio::null()).output().unwrap())
     }
 
-    fn pipe<A: AsRef<std::ffi::OsStr>>(
-        &self,
-        arguments: impl IntoIterator<Item = A>,
-        input: &[u8],
-    ) -> Ran {
+    fn pipe<A: AsRef<std::ffi::OsStr>>(&self, arguments: impl IntoIterator<Item = A>, input: &[u8]) -> Ran {
         use std::io::Write as _;
         let mut child = self
             .command()
@@ -94,13 +80,7 @@ struct Ran(Output);
 impl Ran {
     #[track_caller]
     fn code(&self, expected: i32) -> &Self {
-        assert_eq!(
-            self.0.status.code(),
-            Some(expected),
-            "stdout: {}\nstderr: {}",
-            self.out(),
-            self.err()
-        );
+        assert_eq!(self.0.status.code(), Some(expected), "stdout: {}\nstderr: {}", self.out(), self.err());
         self
     }
 
@@ -117,8 +97,7 @@ impl Ran {
     }
 
     fn json(&self) -> serde_json::Value {
-        serde_json::from_slice(&self.0.stdout)
-            .unwrap_or_else(|error| panic!("{error}: {}", self.out()))
+        serde_json::from_slice(&self.0.stdout).unwrap_or_else(|error| panic!("{error}: {}", self.out()))
     }
 }
 

@@ -12,51 +12,26 @@ const ENTRIES: &str = r#"[
 fn standard_output_is_the_listing_and_one_newline() {
     let bench = Bench::new();
     bench.write("skills.json", ENTRIES);
-    let ran = bench.run([
-        "skills",
-        "--from",
-        "skills.json",
-        "--budget-chars",
-        "110",
-        "--strategy",
-        "classic",
-    ]);
+    let ran = bench.run(["skills", "--from", "skills.json", "--budget-chars", "110", "--strategy", "classic"]);
     insta::assert_snapshot!(ran.code(0).out(), @r"
     - init: Sets up the project.
     - deploy: Deploys the application to th…
     - review: Reviews the change. - the use…
     ");
     assert!(ran.err().contains("110 of 110 characters"), "{}", ran.err());
-    assert_eq!(
-        bench.pipe(["skills", "--from", "-"], b"[]").code(0).out(),
-        ""
-    );
+    assert_eq!(bench.pipe(["skills", "--from", "-"], b"[]").code(0).out(), "");
 }
 
 #[test]
 fn json_is_the_text_and_a_report() {
     let bench = Bench::new();
-    let ran = bench.pipe(
-        ["skills", "--from", "-", "--budget-tokens", "40", "--json"],
-        ENTRIES.as_bytes(),
-    );
+    let ran = bench.pipe(["skills", "--from", "-", "--budget-tokens", "40", "--json"], ENTRIES.as_bytes());
     let json = ran.code(0).json();
     assert_eq!(ran.err(), "");
-    let keys = |value: &serde_json::Value| {
-        value
-            .as_object()
-            .unwrap()
-            .keys()
-            .cloned()
-            .collect::<Vec<_>>()
-            .join(" ")
-    };
+    let keys = |value: &serde_json::Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>().join(" ");
     insta::assert_snapshot!(keys(&json), @"advice counting report shadowed text");
     insta::assert_snapshot!(keys(&json["report"]), @"budget characters cut entries free full hidden limits lint name_only omitted over_budget tokens unit used");
-    assert_eq!(
-        (&json["report"]["unit"], &json["report"]["budget"]),
-        (&"tokens".into(), &40.into())
-    );
+    assert_eq!((&json["report"]["unit"], &json["report"]["budget"]), (&"tokens".into(), &40.into()));
     assert!(json["report"]["used"].as_u64().unwrap() <= 40);
     assert_eq!(json["text"].as_str().unwrap().lines().count(), 3);
 }
@@ -67,12 +42,9 @@ fn the_budget_comes_from_options_then_the_environment_then_the_window() {
     bench.write("skills.json", ENTRIES);
     let budget = |variable: Option<&str>, arguments: &[&str]| {
         let mut command = bench.command();
-        command
-            .args(["skills", "--from", "skills.json", "--json"])
-            .args(arguments);
+        command.args(["skills", "--from", "skills.json", "--json"]).args(arguments);
         command.envs(variable.map(|value| ("SLASH_COMMAND_TOOL_CHAR_BUDGET", value)));
-        let json: serde_json::Value =
-            serde_json::from_slice(&command.output().unwrap().stdout).unwrap();
+        let json: serde_json::Value = serde_json::from_slice(&command.output().unwrap().stdout).unwrap();
         json["report"]["limits"]
             .as_array()
             .unwrap()
@@ -84,13 +56,7 @@ fn the_budget_comes_from_options_then_the_environment_then_the_window() {
     assert_eq!(budget(None, &["--window", "1M"]), [40_000]);
     assert_eq!(budget(Some("123"), &["--window", "1M"]), [123]);
     assert_eq!(budget(Some("none"), &["--window", "1M"]), [40_000]);
-    assert_eq!(
-        budget(
-            Some("123"),
-            &["--budget-chars", "50", "--budget-tokens", "9"]
-        ),
-        [50, 9]
-    );
+    assert_eq!(budget(Some("123"), &["--budget-chars", "50", "--budget-tokens", "9"]), [50, 9]);
     assert_eq!(budget(None, &["--model", "gpt-4o"]), [5_120]);
 }
 
@@ -99,22 +65,9 @@ fn the_budget_comes_from_options_then_the_environment_then_the_window() {
 fn m75_explain_names_what_was_cut_and_what_would_help() {
     let bench = Bench::new();
     bench.write("skills.json", ENTRIES);
-    let ran = bench.run([
-        "skills",
-        "--from",
-        "skills.json",
-        "--budget-chars",
-        "100",
-        "--explain",
-    ]);
+    let ran = bench.run(["skills", "--from", "skills.json", "--budget-chars", "100", "--explain"]);
     let err = ran.code(0).err();
-    for part in [
-        "given with --budget-chars",
-        "What was cut",
-        "of 62",
-        "What would help",
-        "saves",
-    ] {
+    for part in ["given with --budget-chars", "What was cut", "of 62", "What would help", "saves"] {
         assert!(err.contains(part), "{part}: {err}");
     }
     let ran = bench.run(["skills", "--from", "skills.json", "--budget-chars", "100"]);
@@ -128,42 +81,20 @@ fn without_arguments_the_user_s_and_the_project_s_skills_are_listed() {
         std::fs::create_dir_all(bench.path(path)).unwrap();
         bench.write(&format!("{path}/SKILL.md"), text);
     };
-    skill(
-        "home/.claude/skills/deploy",
-        "---\nname: deploy\ndescription: Deploys.\n---\n",
-    );
-    skill(
-        "app/.claude/skills/deploy",
-        "---\nname: deploy\ndescription: Of the project.\n---\n",
-    );
-    skill(
-        "app/.agents/skills/broken",
-        "---\nname: broken\ndescription: Use when: broken\n---\n",
-    );
+    skill("home/.claude/skills/deploy", "---\nname: deploy\ndescription: Deploys.\n---\n");
+    skill("app/.claude/skills/deploy", "---\nname: deploy\ndescription: Of the project.\n---\n");
+    skill("app/.agents/skills/broken", "---\nname: broken\ndescription: Use when: broken\n---\n");
     let ran = |arguments: &[&str]| {
         let mut command = bench.command();
-        command
-            .current_dir(bench.path("app"))
-            .env("HOME", bench.path("home"))
-            .args(arguments);
+        command.current_dir(bench.path("app")).env("HOME", bench.path("home")).args(arguments);
         crate::Ran(command.output().unwrap())
     };
     let all = ran(&["skills", "--explain"]);
-    assert_eq!(
-        all.code(0).out(),
-        "- deploy: Deploys.\n- broken: Use when: broken\n"
-    );
-    for part in [
-        "Hidden by another of the same name",
-        "project by user",
-        "not valid YAML",
-    ] {
+    assert_eq!(all.code(0).out(), "- deploy: Deploys.\n- broken: Use when: broken\n");
+    for part in ["Hidden by another of the same name", "project by user", "not valid YAML"] {
         assert!(all.err().contains(part), "{part}: {}", all.err());
     }
-    assert_eq!(
-        ran(&["skills", "--agent", "claude"]).out(),
-        "- deploy: Deploys.\n"
-    );
+    assert_eq!(ran(&["skills", "--agent", "claude"]).out(), "- deploy: Deploys.\n");
 }
 
 #[test]
@@ -174,29 +105,14 @@ fn wrong_input_is_named() {
     for (arguments, code, part) in [
         (["skills", "missing"], 1, "cannot read missing"),
         (["skills", "object.json"], 2, "object.json is a file"),
-        (
-            ["skills", "--from=object.json"],
-            1,
-            "object.json: the object holds no MCP prompts",
-        ),
-        (
-            ["skills", "--from=nameless.json"],
-            1,
-            "missing field `name`",
-        ),
-        (
-            ["skills", "--strategy=best"],
-            2,
-            "use `fair`, `classic` or `least-used`",
-        ),
+        (["skills", "--from=object.json"], 1, "object.json: the object holds no MCP prompts"),
+        (["skills", "--from=nameless.json"], 1, "missing field `name`"),
+        (["skills", "--strategy=best"], 2, "use `fair`, `classic` or `least-used`"),
     ] {
         let ran = bench.run(arguments);
         assert!(ran.code(code).err().contains(part), "{part}: {}", ran.err());
         assert_eq!(ran.out(), "");
     }
     let prompts = br#"{"prompts": [{"name": "ask", "description": "Asks."}]}"#;
-    assert_eq!(
-        bench.pipe(["skills", "--from", "-"], prompts).code(0).out(),
-        "- ask: Asks.\n"
-    );
+    assert_eq!(bench.pipe(["skills", "--from", "-"], prompts).code(0).out(), "- ask: Asks.\n");
 }

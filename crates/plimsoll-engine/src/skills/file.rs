@@ -30,32 +30,19 @@ pub(super) struct Naming<'a> {
 pub(super) fn read_head(path: &Path) -> io::Result<(String, bool)> {
     let metadata = std::fs::metadata(path)?;
     if !metadata.is_file() {
-        return Err(io::Error::new(
-            io::ErrorKind::InvalidInput,
-            "it is not a regular file",
-        ));
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
     }
-    let mut bytes =
-        Vec::with_capacity(usize::try_from(metadata.len().min(READ_AT_MOST)).unwrap_or(0));
-    File::open(path)?
-        .take(READ_AT_MOST)
-        .read_to_end(&mut bytes)?;
+    let mut bytes = Vec::with_capacity(usize::try_from(metadata.len().min(READ_AT_MOST)).unwrap_or(0));
+    File::open(path)?.take(READ_AT_MOST).read_to_end(&mut bytes)?;
     let is_all = (bytes.len() as u64) < READ_AT_MOST;
     Ok((String::from_utf8_lossy(&bytes).into_owned(), is_all))
 }
 
 /// Makes an entry of a file's text, with what is wrong about it.
-pub(super) fn entry_of(
-    text: &str,
-    is_all: bool,
-    path: &Path,
-    naming: &Naming<'_>,
-) -> (Found, Vec<Lint>) {
+pub(super) fn entry_of(text: &str, is_all: bool, path: &Path, naming: &Naming<'_>) -> (Found, Vec<Lint>) {
     let parts = split(text);
     let fields = parts.head.map(Fields::read).unwrap_or_default();
-    let given = fields
-        .text(&["name"])
-        .filter(|_| naming.kind == Kind::Skill);
+    let given = fields.text(&["name"]).filter(|_| naming.kind == Kind::Skill);
     let own = clean(given.unwrap_or(naming.fallback));
     let name = match naming.namespace {
         Some(namespace) => format!("{namespace}:{own}"),
@@ -63,13 +50,9 @@ pub(super) fn entry_of(
     };
     let described = fields.text(&["description"]).map(clean);
     // As in Claude Code, the first paragraph says what a file is for if nothing else does.
-    let description =
-        described.unwrap_or_else(|| clean(&first_paragraph(parts.body, parts.is_open)));
-    let when_to_use = fields
-        .text(&["when_to_use", "when-to-use", "whenToUse"])
-        .map(clean);
-    let is_hidden =
-        fields.flag(&["disable-model-invocation", "disable_model_invocation"]) == Some(true);
+    let description = described.unwrap_or_else(|| clean(&first_paragraph(parts.body, parts.is_open)));
+    let when_to_use = fields.text(&["when_to_use", "when-to-use", "whenToUse"]).map(clean);
+    let is_hidden = fields.flag(&["disable-model-invocation", "disable_model_invocation"]) == Some(true);
     let mut entry = Entry::new(name, description);
     entry.when_to_use = when_to_use;
     entry.kind = naming.kind.clone();
@@ -84,38 +67,23 @@ pub(super) fn entry_of(
         let message = if is_all {
             "its frontmatter has no closing `---`".to_owned()
         } else {
-            format!(
-                "its frontmatter does not end within {} KiB",
-                READ_AT_MOST / 1024
-            )
+            format!("its frontmatter does not end within {} KiB", READ_AT_MOST / 1024)
         };
         problems.push(message);
     } else if let Some(problem) = &fields.problem {
-        problems.push(format!(
-            "its frontmatter is not valid YAML and was read line by line: {problem}"
-        ));
+        problems.push(format!("its frontmatter is not valid YAML and was read line by line: {problem}"));
     } else if parts.head.is_none() && naming.kind == Kind::Skill {
-        problems.push(
-            "it has no frontmatter; its first paragraph stands in for a description".to_owned(),
-        );
+        problems.push("it has no frontmatter; its first paragraph stands in for a description".to_owned());
     }
     let shown = path.display().to_string();
     let lint = |message| Lint::new(&entry.name, Rule::Frontmatter, message).at(&shown);
     let lints = problems.into_iter().map(lint).collect();
-    (
-        Found {
-            entry,
-            path: path.to_owned(),
-        },
-        lints,
-    )
+    (Found { entry, path: path.to_owned() }, lints)
 }
 
 /// Control characters have no place in a prompt or on a terminal; white space among them is dealt with by the listing.
 fn clean(text: &str) -> String {
-    text.chars()
-        .filter(|c| c.is_whitespace() || !c.is_control())
-        .collect()
+    text.chars().filter(|c| c.is_whitespace() || !c.is_control()).collect()
 }
 
 /// The first lines of a body that are neither heading, fence, nor markup.
@@ -123,14 +91,8 @@ fn first_paragraph(body: &str, is_open: bool) -> String {
     let mut paragraph = String::new();
     for line in body.lines() {
         let line = line.trim();
-        let is_field = is_open
-            && line
-                .split_once(':')
-                .is_some_and(|(key, _)| !key.contains(' '));
-        let is_prose = !line.is_empty()
-            && !line.starts_with(['#', '<', '`', '|'])
-            && !is_field
-            && line != "---";
+        let is_field = is_open && line.split_once(':').is_some_and(|(key, _)| !key.contains(' '));
+        let is_prose = !line.is_empty() && !line.starts_with(['#', '<', '`', '|']) && !is_field && line != "---";
         if is_prose {
             if !paragraph.is_empty() {
                 paragraph.push(' ');
@@ -166,48 +128,21 @@ mod tests {
     #[test]
     fn m77_malformed_frontmatter_hides_no_skill_and_is_reported() {
         for (text, name, description) in [
-            (
-                "---\nname: a\ndescription: Use when: broken\n---\nBody.",
-                "a",
-                "Use when: broken",
-            ),
+            ("---\nname: a\ndescription: Use when: broken\n---\nBody.", "a", "Use when: broken"),
             (
                 "---\nname: [a\n---\n# Title\n\nDoes a thing.\nIn two lines.\n\nMore.",
                 "[a",
                 "Does a thing. In two lines.",
             ),
-            (
-                "---\nname: a\ndescription: Never ended.\n",
-                "a",
-                "Never ended.",
-            ),
-            (
-                "---\n- a list\n---\nSays what it does.",
-                "folder",
-                "Says what it does.",
-            ),
-            (
-                "# Title\n\nHas no frontmatter.",
-                "folder",
-                "Has no frontmatter.",
-            ),
-            (
-                "---\nname: a\ndescription: \"Unclosed quote\n---\nBody.",
-                "a",
-                "\"Unclosed quote",
-            ),
+            ("---\nname: a\ndescription: Never ended.\n", "a", "Never ended."),
+            ("---\n- a list\n---\nSays what it does.", "folder", "Says what it does."),
+            ("# Title\n\nHas no frontmatter.", "folder", "Has no frontmatter."),
+            ("---\nname: a\ndescription: \"Unclosed quote\n---\nBody.", "a", "\"Unclosed quote"),
         ] {
             let (entry, lints) = skill(text);
-            assert_eq!(
-                (entry.name.as_str(), entry.description.as_str()),
-                (name, description),
-                "{text:?}"
-            );
+            assert_eq!((entry.name.as_str(), entry.description.as_str()), (name, description), "{text:?}");
             assert_eq!(lints.len(), 1, "{text:?}");
-            assert_eq!(
-                (lints[0].rule, lints[0].path.as_deref()),
-                (Rule::Frontmatter, Some("folder/SKILL.md"))
-            );
+            assert_eq!((lints[0].rule, lints[0].path.as_deref()), (Rule::Frontmatter, Some("folder/SKILL.md")));
         }
     }
 
@@ -219,18 +154,12 @@ mod tests {
         );
         assert_eq!(lints, []);
         assert_eq!(entry.when_to_use.as_deref(), Some("the user asks"));
-        assert_eq!(
-            (entry.visibility, entry.name.as_str()),
-            (Visibility::Hidden, "folder")
-        );
+        assert_eq!((entry.visibility, entry.name.as_str()), (Visibility::Hidden, "folder"));
     }
 
     #[test]
     fn control_characters_do_not_reach_the_listing() {
         let (entry, _) = skill("---\nname: \"a\\x1b[31m\"\ndescription: \"b\\ac\\e]0;d\"\n---\n");
-        assert_eq!(
-            (entry.name.as_str(), entry.description.as_str()),
-            ("a[31m", "bc]0;d")
-        );
+        assert_eq!((entry.name.as_str(), entry.description.as_str()), ("a[31m", "bc]0;d"));
     }
 }

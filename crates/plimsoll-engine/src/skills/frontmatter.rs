@@ -15,11 +15,7 @@ pub(super) struct Parts<'t> {
 /// Splits a text at its frontmatter. A byte order mark and `\r\n` are taken in stride.
 pub(super) fn split(text: &str) -> Parts<'_> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let none = Parts {
-        head: None,
-        body: text,
-        is_open: false,
-    };
+    let none = Parts { head: None, body: text, is_open: false };
     let Some((first, rest)) = text.split_once('\n') else {
         return none;
     };
@@ -31,20 +27,12 @@ pub(super) fn split(text: &str) -> Parts<'_> {
         if matches!(line.trim_end(), "---" | "...") {
             let (head, from_end) = rest.split_at_checked(end).unwrap_or((rest, ""));
             let body = from_end.split_once('\n').map_or("", |(_, body)| body);
-            return Parts {
-                head: Some(head),
-                body,
-                is_open: false,
-            };
+            return Parts { head: Some(head), body, is_open: false };
         }
         end += line.len();
     }
     // Without an end there is no telling what is head and what is body: what looks like fields is read from both.
-    Parts {
-        head: Some(rest),
-        body: rest,
-        is_open: true,
-    }
+    Parts { head: Some(rest), body: rest, is_open: true }
 }
 
 /// What frontmatter says: the scalar fields of its outermost mapping.
@@ -59,29 +47,15 @@ impl Fields {
     /// Reads frontmatter: as YAML, else line by line.
     pub(super) fn read(head: &str) -> Self {
         match read_yaml(head) {
-            Ok(fields) => Self {
-                fields,
-                problem: None,
-            },
-            Err(problem) => Self {
-                fields: read_lines(head),
-                problem: Some(problem),
-            },
+            Ok(fields) => Self { fields, problem: None },
+            Err(problem) => Self { fields: read_lines(head), problem: Some(problem) },
         }
     }
 
     /// The value of a field, by any of its names; of several, the last. A null or empty value is none.
     pub(super) fn text(&self, names: &[&str]) -> Option<&str> {
-        let found = self
-            .fields
-            .iter()
-            .rev()
-            .find(|(key, _)| names.contains(&key.as_str()))?;
-        found
-            .1
-            .as_deref()
-            .map(str::trim)
-            .filter(|value| !value.is_empty())
+        let found = self.fields.iter().rev().find(|(key, _)| names.contains(&key.as_str()))?;
+        found.1.as_deref().map(str::trim).filter(|value| !value.is_empty())
     }
 
     /// A field that is a truth value, in any spelling of YAML 1.1 or 1.2. None if absent or neither.
@@ -132,8 +106,8 @@ fn read_yaml(head: &str) -> Result<Vec<(String, Option<String>)>, String> {
                 if is_key_next {
                     key = Some(value.into_owned());
                 } else if let Some(key) = key.take() {
-                    let is_null = style == ScalarStyle::Plain
-                        && matches!(value.as_ref(), "" | "~" | "null" | "Null" | "NULL");
+                    let is_null =
+                        style == ScalarStyle::Plain && matches!(value.as_ref(), "" | "~" | "null" | "Null" | "NULL");
                     fields.push((key, (!is_null).then(|| value.into_owned())));
                 }
                 is_key_next = !is_key_next;
@@ -176,31 +150,21 @@ fn read_lines(head: &str) -> Vec<(String, Option<String>)> {
         let Some((key, value)) = line.split_once(':') else {
             continue;
         };
-        let is_key = !key.is_empty()
-            && key
-                .chars()
-                .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'));
+        let is_key = !key.is_empty() && key.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'));
         if !is_key || !(value.is_empty() || value.starts_with([' ', '\t'])) {
             continue;
         }
         let value = value.trim();
         // A block's own marker is no part of its text.
         let is_block = value.starts_with(['|', '>']) && value.len() <= 3;
-        let value = if is_block {
-            String::new()
-        } else {
-            unquoted(value).to_owned()
-        };
+        let value = if is_block { String::new() } else { unquoted(value).to_owned() };
         fields.push((key.to_owned(), Some(value)));
     }
     fields
 }
 
 fn unquoted(value: &str) -> &str {
-    ['"', '\'']
-        .into_iter()
-        .find_map(|quote| value.strip_prefix(quote)?.strip_suffix(quote))
-        .unwrap_or(value)
+    ['"', '\''].into_iter().find_map(|quote| value.strip_prefix(quote)?.strip_suffix(quote)).unwrap_or(value)
 }
 
 #[cfg(test)]
@@ -215,28 +179,14 @@ mod tests {
 
     #[test]
     fn a_byte_order_mark_carriage_returns_and_dots_do_not_matter() {
-        for text in [
-            "\u{feff}---\r\nname: a\r\n---\r\nBody",
-            "---\nname: a\n---\nBody",
-            "---  \nname: a\n...\nBody",
-        ] {
+        for text in ["\u{feff}---\r\nname: a\r\n---\r\nBody", "---\nname: a\n---\nBody", "---  \nname: a\n...\nBody"]
+        {
             let parts = split(text);
-            assert_eq!(
-                read(parts.head.unwrap()).text(&["name"]),
-                Some("a"),
-                "{text:?}"
-            );
+            assert_eq!(read(parts.head.unwrap()).text(&["name"]), Some("a"), "{text:?}");
             assert_eq!(parts.body, "Body", "{text:?}");
         }
         assert_eq!(split("---\nname: a\n---").body, "");
-        assert_eq!(
-            split("# Title\n---\n"),
-            Parts {
-                head: None,
-                body: "# Title\n---\n",
-                is_open: false
-            }
-        );
+        assert_eq!(split("# Title\n---\n"), Parts { head: None, body: "# Title\n---\n", is_open: false });
         assert!(split("---\nname: a\n").is_open);
         assert_eq!(split("").head, None);
     }
@@ -251,42 +201,20 @@ mod tests {
             "description: 'one\n\n  two'\n",
         ] {
             let fields = read(head);
-            let words: Vec<&str> = fields
-                .text(&["description"])
-                .unwrap()
-                .split_whitespace()
-                .collect();
-            assert_eq!(
-                (words, &fields.problem),
-                (vec!["one", "two"], &None),
-                "{head:?}"
-            );
+            let words: Vec<&str> = fields.text(&["description"]).unwrap().split_whitespace().collect();
+            assert_eq!((words, &fields.problem), (vec!["one", "two"], &None), "{head:?}");
         }
     }
 
     #[test]
     fn truth_is_read_in_all_its_spellings() {
         for (spellings, truth) in [
-            (
-                [
-                    "true", "True", "TRUE", "yes", "Yes", "on", "ON", "y", "\"true\"", "1",
-                ],
-                true,
-            ),
-            (
-                [
-                    "false", "False", "FALSE", "no", "No", "off", "OFF", "n", "'false'", "0",
-                ],
-                false,
-            ),
+            (["true", "True", "TRUE", "yes", "Yes", "on", "ON", "y", "\"true\"", "1"], true),
+            (["false", "False", "FALSE", "no", "No", "off", "OFF", "n", "'false'", "0"], false),
         ] {
             for spelling in spellings {
                 let fields = read(&format!("disable-model-invocation: {spelling} # said\n"));
-                assert_eq!(
-                    fields.flag(&["disable-model-invocation"]),
-                    Some(truth),
-                    "{spelling}"
-                );
+                assert_eq!(fields.flag(&["disable-model-invocation"]), Some(truth), "{spelling}");
             }
         }
         assert_eq!(read("hidden: perhaps\n").flag(&["hidden"]), None);
@@ -306,15 +234,11 @@ mod tests {
 
     #[test]
     fn what_is_no_yaml_is_read_line_by_line() {
-        let fields = read(
-            "name: deploy\ndescription: Use when: the app\n  is to be deployed\nargument-hint: [a?, b\n",
-        );
+        let fields =
+            read("name: deploy\ndescription: Use when: the app\n  is to be deployed\nargument-hint: [a?, b\n");
         assert!(fields.problem.is_some());
         assert_eq!(fields.text(&["name"]), Some("deploy"));
-        assert_eq!(
-            fields.text(&["description"]),
-            Some("Use when: the app is to be deployed")
-        );
+        assert_eq!(fields.text(&["description"]), Some("Use when: the app is to be deployed"));
         let fields = read("description: >-\n  folded: here\n  {\nname: \"x\"\nbad: \"");
         assert_eq!(fields.text(&["name"]), Some("x"));
         for no_mapping in ["- a\n- b\n", "just text\n"] {

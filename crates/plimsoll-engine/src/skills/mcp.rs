@@ -20,16 +20,11 @@ use serde::Deserialize;
 /// ```
 pub fn mcp_prompts(json: &[u8], server: Option<&str>) -> Result<Vec<Entry>, serde_json::Error> {
     let prompts = match serde_json::from_slice(json)? {
-        Answer::Message {
-            result: Listed { prompts },
-        }
+        Answer::Message { result: Listed { prompts } }
         | Answer::Result(Listed { prompts })
         | Answer::List(prompts) => prompts,
     };
-    Ok(prompts
-        .into_iter()
-        .map(|prompt| prompt.into_entry(server))
-        .collect())
+    Ok(prompts.into_iter().map(|prompt| prompt.into_entry(server)).collect())
 }
 
 #[derive(Deserialize)]
@@ -64,10 +59,7 @@ impl Prompt {
         for argument in self.arguments.into_iter().flatten() {
             description.extend([" [", &argument.name, "]"]);
         }
-        let name = server.map_or_else(
-            || self.name.clone(),
-            |server| format!("{server}:{}", self.name),
-        );
+        let name = server.map_or_else(|| self.name.clone(), |server| format!("{server}:{}", self.name));
         let mut entry = Entry::new(name, description);
         (entry.kind, entry.source) = (Kind::Prompt, Source::Mcp);
         entry
@@ -85,14 +77,8 @@ mod tests {
         let message = format!(r#"{{"jsonrpc": "2.0", "id": 1, "result": {result}}}"#);
         for json in [list, &result, &message] {
             let prompts = mcp_prompts(json.as_bytes(), None).unwrap();
-            assert_eq!(
-                (prompts[0].name.as_str(), prompts[0].description.as_str()),
-                ("a", "Does a.")
-            );
-            assert_eq!(
-                (prompts[1].description.as_str(), prompts[1].source),
-                ("", Source::Mcp)
-            );
+            assert_eq!((prompts[0].name.as_str(), prompts[0].description.as_str()), ("a", "Does a."));
+            assert_eq!((prompts[1].description.as_str(), prompts[1].source), ("", Source::Mcp));
         }
         assert!(mcp_prompts(b"{\"tools\": []}", None).is_err());
     }

@@ -65,19 +65,10 @@ impl Skills {
     }
 
     fn of(walk: Walk) -> Self {
-        let Walk {
-            mut found,
-            lints,
-            nested,
-            ..
-        } = walk;
+        let Walk { mut found, lints, nested, .. } = walk;
         places::unqualify(&mut found, &nested);
         let (found, shadowed) = resolve(found);
-        Self {
-            found,
-            shadowed,
-            lint: lints,
-        }
+        Self { found, shadowed, lint: lints }
     }
 }
 
@@ -108,11 +99,7 @@ pub fn read_folders<P: AsRef<Path>>(folders: &[P]) -> Skills {
             }
         }
         if before == (walk.found.len(), walk.lints.len()) {
-            let message = if folder.exists() {
-                "no skills or commands are in it"
-            } else {
-                "it does not exist"
-            };
+            let message = if folder.exists() { "no skills or commands are in it" } else { "it does not exist" };
             let lint = Lint::new("", plimsoll::listing::Rule::Unreadable, message);
             walk.lints.push(lint.at(folder.display().to_string()));
         }

@@ -41,12 +41,7 @@ impl Agent {
         match self {
             Self::Claude => &[".claude/skills"],
             Self::Codex => &[".agents/skills", ".codex/skills"],
-            Self::OpenCode => &[
-                ".opencode/skills",
-                ".opencode/skill",
-                ".claude/skills",
-                ".agents/skills",
-            ],
+            Self::OpenCode => &[".opencode/skills", ".opencode/skill", ".claude/skills", ".agents/skills"],
         }
     }
 
@@ -118,11 +113,9 @@ impl Places {
         let start = std::fs::canonicalize(&self.project).unwrap_or_else(|_| self.project.clone());
         match start.ancestors().position(|dir| dir.join(".git").exists()) {
             // A home that is itself under version control is no project.
-            Some(depth) if start.ancestors().nth(depth) != self.home.as_deref() => start
-                .ancestors()
-                .take(depth + 1)
-                .map(Path::to_owned)
-                .collect(),
+            Some(depth) if start.ancestors().nth(depth) != self.home.as_deref() => {
+                start.ancestors().take(depth + 1).map(Path::to_owned).collect()
+            }
             _ => vec![start],
         }
     }
@@ -142,22 +135,12 @@ pub(super) fn read(places: &Places, agents: &[Agent], walk: &mut Walk) {
         read_project_folder(dir, agents, walk);
     }
     // Folders below the start are only searched within a repository: a home or a file system has no end.
-    let start = upwards
-        .first()
-        .filter(|start| upwards.len() > 1 || start.join(".git").exists());
+    let start = upwards.first().filter(|start| upwards.len() > 1 || start.join(".git").exists());
     if let Some(start) = start.filter(|_| agents.contains(&Agent::Claude)) {
         for folder in nested(start, ".claude/skills", NESTED_DEPTH) {
-            let place = folder
-                .strip_prefix(start)
-                .unwrap_or(&folder)
-                .to_string_lossy()
-                .replace('\\', "/");
+            let place = folder.strip_prefix(start).unwrap_or(&folder).to_string_lossy().replace('\\', "/");
             let before = walk.found.len();
-            walk.skills(
-                &folder.join(".claude/skills"),
-                Source::Project,
-                Some(&place),
-            );
+            walk.skills(&folder.join(".claude/skills"), Source::Project, Some(&place));
             walk.nested.extend(before..walk.found.len());
         }
     }
@@ -169,23 +152,13 @@ pub(super) fn read(places: &Places, agents: &[Agent], walk: &mut Walk) {
 }
 
 fn claude_config(places: &Places) -> Option<PathBuf> {
-    places
-        .claude_config
-        .clone()
-        .or_else(|| places.home.as_ref().map(|home| home.join(".claude")))
+    places.claude_config.clone().or_else(|| places.home.as_ref().map(|home| home.join(".claude")))
 }
 
 fn read_home(places: &Places, home: &Path, agents: &[Agent], walk: &mut Walk) {
-    let config_home = places
-        .config_home
-        .clone()
-        .unwrap_or_else(|| home.join(".config"));
+    let config_home = places.config_home.clone().unwrap_or_else(|| home.join(".config"));
     let moved = |folder: &str| {
-        let rest = |own: &str| {
-            folder
-                .strip_prefix(own)
-                .map(|rest| rest.trim_start_matches('/'))
-        };
+        let rest = |own: &str| folder.strip_prefix(own).map(|rest| rest.trim_start_matches('/'));
         let (base, rest) = [
             (".claude", places.claude_config.clone()),
             (".codex", places.codex_home.clone()),
@@ -197,20 +170,12 @@ fn read_home(places: &Places, home: &Path, agents: &[Agent], walk: &mut Walk) {
     };
     for agent in agents {
         for &folder in agent.skills() {
-            walk.skills(
-                &moved(folder).unwrap_or_else(|| home.join(folder)),
-                Source::User,
-                None,
-            );
+            walk.skills(&moved(folder).unwrap_or_else(|| home.join(folder)), Source::User, None);
         }
     }
     for agent in agents {
         for &folder in agent.commands() {
-            walk.commands(
-                &moved(folder).unwrap_or_else(|| home.join(folder)),
-                Source::User,
-                None,
-            );
+            walk.commands(&moved(folder).unwrap_or_else(|| home.join(folder)), Source::User, None);
         }
     }
 }
@@ -219,23 +184,13 @@ fn read_home(places: &Places, home: &Path, agents: &[Agent], walk: &mut Walk) {
 pub(super) fn read_project_folder(dir: &Path, agents: &[Agent], walk: &mut Walk) -> bool {
     let mut was_any = false;
     for agent in agents {
-        for folder in agent
-            .skills()
-            .iter()
-            .map(|folder| dir.join(folder))
-            .filter(|folder| exists(folder))
-        {
+        for folder in agent.skills().iter().map(|folder| dir.join(folder)).filter(|folder| exists(folder)) {
             was_any = true;
             walk.skills(&folder, Source::Project, None);
         }
     }
     for agent in agents {
-        for folder in agent
-            .commands()
-            .iter()
-            .map(|folder| dir.join(folder))
-            .filter(|folder| exists(folder))
-        {
+        for folder in agent.commands().iter().map(|folder| dir.join(folder)).filter(|folder| exists(folder)) {
             was_any = true;
             walk.commands(&folder, Source::Project, None);
         }
@@ -248,18 +203,10 @@ pub(super) fn unqualify(found: &mut [Found], nested: &[usize]) {
     if nested.is_empty() {
         return;
     }
-    let short = |name: &str| {
-        name.split_once(':')
-            .map_or(name, |(_, short)| short)
-            .to_owned()
-    };
+    let short = |name: &str| name.split_once(':').map_or(name, |(_, short)| short).to_owned();
     let mut times: HashMap<String, usize> = HashMap::new();
     for (at, it) in found.iter().enumerate() {
-        let name = if nested.contains(&at) {
-            short(&it.entry.name)
-        } else {
-            it.entry.name.clone()
-        };
+        let name = if nested.contains(&at) { short(&it.entry.name) } else { it.entry.name.clone() };
         *times.entry(name).or_default() += 1;
     }
     for &at in nested {

@@ -25,11 +25,7 @@ fn skill(root: &Path, folder: &str, description: &str) {
 }
 
 fn names(skills: &Skills) -> Vec<&str> {
-    skills
-        .found
-        .iter()
-        .map(|found| found.entry.name.as_str())
-        .collect()
+    skills.found.iter().map(|found| found.entry.name.as_str()).collect()
 }
 
 fn rules(skills: &Skills) -> Vec<Rule> {
@@ -44,16 +40,8 @@ fn a_user_a_project_and_an_organisation_are_read_with_their_precedence() {
     skill(&home, ".claude/skills/alone", "of the user");
     skill(&project, ".claude/skills/deploy", "of the project");
     skill(&project, ".claude/skills/review", "of the project");
-    write(
-        &project,
-        ".claude/commands/review.md",
-        "A command of that name.",
-    );
-    write(
-        &project,
-        ".claude/commands/git/sync.md",
-        "---\ndescription: Syncs.\nname: ignored\n---\n",
-    );
+    write(&project, ".claude/commands/review.md", "A command of that name.");
+    write(&project, ".claude/commands/git/sync.md", "---\ndescription: Syncs.\nname: ignored\n---\n");
     skill(temp.path(), "managed/review", "of the organisation");
     fs::create_dir_all(project.join(".git")).unwrap();
     fs::create_dir_all(project.join("src/deep")).unwrap();
@@ -63,15 +51,9 @@ fn a_user_a_project_and_an_organisation_are_read_with_their_precedence() {
     let skills = read(&places, &[Agent::Claude]);
     assert_eq!(names(&skills), ["review", "alone", "deploy", "git:sync"]);
     let deploy = &skills.found[2].entry;
-    assert_eq!(
-        (deploy.source, deploy.description.as_str()),
-        (Source::User, "of the user")
-    );
-    let shadowed: Vec<(Source, Kind, Source)> = skills
-        .shadowed
-        .iter()
-        .map(|it| (it.entry.entry.source, it.entry.entry.kind.clone(), it.by))
-        .collect();
+    assert_eq!((deploy.source, deploy.description.as_str()), (Source::User, "of the user"));
+    let shadowed: Vec<(Source, Kind, Source)> =
+        skills.shadowed.iter().map(|it| (it.entry.entry.source, it.entry.entry.kind.clone(), it.by)).collect();
     assert_eq!(
         shadowed,
         [
@@ -93,44 +75,26 @@ fn codex_and_opencode_have_folders_of_their_own() {
     skill(&home, ".config/opencode/skills/open", "of OpenCode");
     skill(&project, ".opencode/skill/local", "of OpenCode");
     write(&home, ".codex/prompts/ask.md", "Asks.");
-    write(
-        &project,
-        ".opencode/command/test.md",
-        "---\ndescription: Tests.\n---\n",
-    );
+    write(&project, ".opencode/command/test.md", "---\ndescription: Tests.\n---\n");
     let places = Places::of_project(&project).with_home(&home);
     let codex = read(&places, &[Agent::Codex]);
     assert_eq!(names(&codex), ["shared", "creator", "grouped", "ask"]);
     assert_eq!(codex.found[1].entry.source, Source::Bundled);
-    assert_eq!(
-        names(&read(&places, &[Agent::OpenCode])),
-        ["open", "shared", "local", "test"]
-    );
+    assert_eq!(names(&read(&places, &[Agent::OpenCode])), ["open", "shared", "local", "test"]);
 
     let mut moved = places.clone();
-    (moved.codex_home, moved.config_home) =
-        (Some(temp.path().join("c")), Some(temp.path().join("x")));
+    (moved.codex_home, moved.config_home) = (Some(temp.path().join("c")), Some(temp.path().join("x")));
     skill(temp.path(), "c/skills/elsewhere", "moved");
     skill(temp.path(), "x/opencode/skills/there", "moved");
-    assert_eq!(
-        names(&read(&moved, &[Agent::Codex])),
-        ["shared", "elsewhere"]
-    );
-    assert_eq!(
-        names(&read(&moved, &[Agent::OpenCode])),
-        ["there", "shared", "local", "test"]
-    );
+    assert_eq!(names(&read(&moved, &[Agent::Codex])), ["shared", "elsewhere"]);
+    assert_eq!(names(&read(&moved, &[Agent::OpenCode])), ["there", "shared", "local", "test"]);
 }
 
 #[test]
 fn synced_skills_bear_the_name_of_their_account_and_what_is_under_way_is_passed_over() {
     let temp = TempDir::new().unwrap();
     skill(temp.path(), "skills/synced/0ec7_57a5/pdf", "synced");
-    skill(
-        temp.path(),
-        "skills/synced/0ec7_57a5/.staging/pdf",
-        "half written",
-    );
+    skill(temp.path(), "skills/synced/0ec7_57a5/.staging/pdf", "half written");
     skill(temp.path(), "skills/.trash/old", "thrown away");
     skill(temp.path(), "skills/pdf", "the user's own");
     let skills = read_folders(&[temp.path().join("skills")]);
@@ -160,11 +124,7 @@ fn plugins_are_read_under_their_names_unless_disabled() {
         let plugin = home.join("cache").join(name);
         skill(&plugin, "skills/pdf", "of a plugin");
         write(&plugin, "commands/db/migrate.md", "Migrates.");
-        write(
-            &plugin,
-            ".claude-plugin/plugin.json",
-            &format!("{{\"name\": \"{name}\"}}"),
-        );
+        write(&plugin, ".claude-plugin/plugin.json", &format!("{{\"name\": \"{name}\"}}"));
     }
     let path = |name: &str| home.join("cache").join(name).display().to_string();
     let installed = serde_json::json!({"version": 2, "plugins": {
@@ -172,26 +132,12 @@ fn plugins_are_read_under_their_names_unless_disabled() {
         "off@market": {"installPath": path("off")},
         "gone@market": [{"installPath": path("gone")}],
     }});
-    write(
-        &home,
-        ".claude/plugins/installed_plugins.json",
-        &installed.to_string(),
-    );
-    write(
-        &home,
-        ".claude/settings.json",
-        r#"{"enabledPlugins": {"off@market": false}, "model": "x"}"#,
-    );
-    let skills = read(
-        &Places::of_project(&project).with_home(&home),
-        &[Agent::Claude],
-    );
+    write(&home, ".claude/plugins/installed_plugins.json", &installed.to_string());
+    write(&home, ".claude/settings.json", r#"{"enabledPlugins": {"off@market": false}, "model": "x"}"#);
+    let skills = read(&Places::of_project(&project).with_home(&home), &[Agent::Claude]);
     assert_eq!(names(&skills), ["tools:pdf", "tools:db:migrate"]);
     assert_eq!(skills.found[0].entry.source, Source::Plugin);
-    assert_eq!(
-        names(&read_folders(&[home.join("cache/off")])),
-        ["off:pdf", "off:db:migrate"]
-    );
+    assert_eq!(names(&read_folders(&[home.join("cache/off")])), ["off:pdf", "off:db:migrate"]);
 }
 
 #[cfg(unix)]
@@ -211,14 +157,7 @@ fn links_are_followed_once_and_never_in_circles() {
     let skills = read_folders(&[root.join("skills")]);
     assert_eq!(names(&skills), ["real"]);
     assert_eq!(rules(&skills), [Rule::Unreadable; 3]);
-    assert!(
-        skills
-            .lint
-            .iter()
-            .any(|lint| lint.message == "the link leads nowhere"),
-        "{:?}",
-        skills.lint
-    );
+    assert!(skills.lint.iter().any(|lint| lint.message == "the link leads nowhere"), "{:?}", skills.lint);
 }
 
 #[cfg(unix)]
@@ -233,13 +172,7 @@ fn what_cannot_be_read_is_reported_and_the_rest_is_listed() {
     fs::set_permissions(root.join("locked"), fs::Permissions::from_mode(0o000)).unwrap();
     let skills = read_folders(&[root.to_owned(), root.join("missing")]);
     fs::set_permissions(root.join("locked"), fs::Permissions::from_mode(0o755)).unwrap();
-    let of = |part: &str| {
-        skills
-            .lint
-            .iter()
-            .filter(|it| it.path.as_deref().unwrap().contains(part))
-            .count()
-    };
+    let of = |part: &str| skills.lint.iter().filter(|it| it.path.as_deref().unwrap().contains(part)).count();
     assert!(names(&skills).contains(&"fine"));
     assert_eq!((of("odd"), of("missing")), (1, 1));
     // A superuser may read anything.
@@ -251,9 +184,7 @@ fn what_cannot_be_read_is_reported_and_the_rest_is_listed() {
 fn a_pipe_in_place_of_a_file_does_not_block() {
     let temp = TempDir::new().unwrap();
     fs::create_dir(temp.path().join("piped")).unwrap();
-    let made = std::process::Command::new("mkfifo")
-        .arg(temp.path().join("piped/SKILL.md"))
-        .status();
+    let made = std::process::Command::new("mkfifo").arg(temp.path().join("piped/SKILL.md")).status();
     if made.is_ok_and(|status| status.success()) {
         assert_eq!(rules(&read_folders(&[temp.path()])), [Rule::Unreadable]);
     }
@@ -262,28 +193,10 @@ fn a_pipe_in_place_of_a_file_does_not_block() {
 #[test]
 fn a_file_of_100_mb_is_read_at_its_head() {
     let temp = TempDir::new().unwrap();
-    let path = write(
-        temp.path(),
-        "huge/SKILL.md",
-        "---\nname: huge\ndescription: Is large.\n---\n",
-    );
-    fs::OpenOptions::new()
-        .append(true)
-        .open(&path)
-        .unwrap()
-        .set_len(100 << 20)
-        .unwrap();
-    let path = write(
-        temp.path(),
-        "open/SKILL.md",
-        "---\nname: open\ndescription: Never ends.\n",
-    );
-    fs::OpenOptions::new()
-        .append(true)
-        .open(&path)
-        .unwrap()
-        .set_len(100 << 20)
-        .unwrap();
+    let path = write(temp.path(), "huge/SKILL.md", "---\nname: huge\ndescription: Is large.\n---\n");
+    fs::OpenOptions::new().append(true).open(&path).unwrap().set_len(100 << 20).unwrap();
+    let path = write(temp.path(), "open/SKILL.md", "---\nname: open\ndescription: Never ends.\n");
+    fs::OpenOptions::new().append(true).open(&path).unwrap().set_len(100 << 20).unwrap();
     let started = std::time::Instant::now();
     let skills = read_folders(&[temp.path()]);
     assert!(started.elapsed().as_secs() < 5);
@@ -298,10 +211,7 @@ fn a_root_skill_is_preferred_to_those_inside_it_and_one_skill_can_be_named() {
     skill(temp.path(), "outer", "is a skill");
     skill(temp.path(), "outer/inner", "belongs to it");
     assert_eq!(names(&read_folders(&[temp.path()])), ["outer"]);
-    assert_eq!(
-        names(&read_folders(&[temp.path().join("outer")])),
-        ["outer"]
-    );
+    assert_eq!(names(&read_folders(&[temp.path().join("outer")])), ["outer"]);
 }
 
 /// Every skill and command among the real files can be read.
@@ -315,28 +225,12 @@ fn real_skills_and_commands_can_all_be_read() {
     for found in &skills.found {
         assert!(!found.entry.name.is_empty(), "{}", found.path.display());
         assert_eq!(found.entry.visibility, Visibility::Full);
-        assert!(
-            !found.entry.description.is_empty(),
-            "{}",
-            found.path.display()
-        );
+        assert!(!found.entry.description.is_empty(), "{}", found.path.display());
     }
-    assert!(
-        skills
-            .lint
-            .iter()
-            .all(|lint| lint.rule == Rule::Frontmatter),
-        "{:?}",
-        skills.lint
-    );
+    assert!(skills.lint.iter().all(|lint| lint.rule == Rule::Frontmatter), "{:?}", skills.lint);
     assert_eq!(skills.lint.len(), 2);
 
     let commands = read_folders(&[data.join("commands")]);
     assert_eq!((commands.found.len(), commands.lint.len()), (12, 0));
-    assert!(
-        commands
-            .found
-            .iter()
-            .all(|found| !found.entry.description.is_empty())
-    );
+    assert!(commands.found.iter().all(|found| !found.entry.description.is_empty()));
 }

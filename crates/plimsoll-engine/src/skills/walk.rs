@@ -13,14 +13,7 @@ use super::file::{Naming, entry_of, read_head};
 /// Folders below a root in which skills are looked for.
 const DEEPEST: usize = 8;
 /// Folders that hold dependencies and build products, never an agent's skills.
-const SKIPPED: [&str; 6] = [
-    "node_modules",
-    "target",
-    "vendor",
-    "dist",
-    "build",
-    "__pycache__",
-];
+const SKIPPED: [&str; 6] = ["node_modules", "target", "vendor", "dist", "build", "__pycache__"];
 
 /// Collects what a walk finds, and what went wrong.
 #[derive(Default)]
@@ -48,14 +41,7 @@ impl Walk {
         self.commands_in(root, &real, source, namespace, 0);
     }
 
-    fn skill_or_folder(
-        &mut self,
-        dir: &Path,
-        real: &Path,
-        source: Source,
-        namespace: Option<&str>,
-        depth: usize,
-    ) {
+    fn skill_or_folder(&mut self, dir: &Path, real: &Path, source: Source, namespace: Option<&str>, depth: usize) {
         if self.trail.iter().any(|above| above == real) {
             return;
         }
@@ -66,9 +52,7 @@ impl Walk {
             return;
         };
         // A file system that ignores case has found it already; on others `skill.md` is meant all the same.
-        let other = children
-            .iter()
-            .find(|name| name.eq_ignore_ascii_case("SKILL.md") && *name != "SKILL.md");
+        let other = children.iter().find(|name| name.eq_ignore_ascii_case("SKILL.md") && *name != "SKILL.md");
         if let Some(other) = other
             && self.skill(dir, other, real, source, namespace)
         {
@@ -86,25 +70,14 @@ impl Walk {
             };
             let source = if is_system { Source::Bundled } else { source };
             // Skills that Claude Code syncs from an account are called after it.
-            let namespace = if name == "synced" && depth == 0 {
-                Some("anthropic-skills")
-            } else {
-                namespace
-            };
+            let namespace = if name == "synced" && depth == 0 { Some("anthropic-skills") } else { namespace };
             self.skill_or_folder(&path, &real, source, namespace, depth + 1);
         }
         self.trail.pop();
     }
 
     /// Reads one skill file, if it is there.
-    fn skill(
-        &mut self,
-        dir: &Path,
-        file: &str,
-        real: &Path,
-        source: Source,
-        namespace: Option<&str>,
-    ) -> bool {
+    fn skill(&mut self, dir: &Path, file: &str, real: &Path, source: Source, namespace: Option<&str>) -> bool {
         let path = dir.join(file);
         let head = match read_head(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound && !path.is_symlink() => {
@@ -114,28 +87,13 @@ impl Walk {
         };
         // A link to a folder keeps the name it was given; where there is none, that of the folder it leads to.
         let folder = dir.file_name().or_else(|| real.file_name());
-        let folder = folder
-            .map(|name| name.to_string_lossy().into_owned())
-            .unwrap_or_default();
-        let naming = Naming {
-            kind: Kind::Skill,
-            source,
-            namespace,
-            fallback: &folder,
-            folder: Some(&folder),
-        };
+        let folder = folder.map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let naming = Naming { kind: Kind::Skill, source, namespace, fallback: &folder, folder: Some(&folder) };
         self.take(&path, real.join(file), head, &naming);
         true
     }
 
-    fn commands_in(
-        &mut self,
-        dir: &Path,
-        real: &Path,
-        source: Source,
-        namespace: Option<&str>,
-        depth: usize,
-    ) {
+    fn commands_in(&mut self, dir: &Path, real: &Path, source: Source, namespace: Option<&str>, depth: usize) {
         if self.trail.iter().any(|above| above == real) || depth > DEEPEST {
             return;
         }
@@ -151,35 +109,18 @@ impl Walk {
             if let Some(stem) = stem {
                 let path = dir.join(&name);
                 let head = read_head(&path);
-                let naming = Naming {
-                    kind: Kind::Command,
-                    source,
-                    namespace,
-                    fallback: stem,
-                    folder: None,
-                };
+                let naming = Naming { kind: Kind::Command, source, namespace, fallback: stem, folder: None };
                 self.take(&path, real.join(&name), head, &naming);
             } else if let Some((path, real)) = self.folder(dir, real, &name) {
-                let inner =
-                    namespace.map_or_else(|| name.clone(), |outer| format!("{outer}:{name}"));
+                let inner = namespace.map_or_else(|| name.clone(), |outer| format!("{outer}:{name}"));
                 self.commands_in(&path, &real, source, Some(&inner), depth + 1);
             }
         }
         self.trail.pop();
     }
 
-    fn take(
-        &mut self,
-        path: &Path,
-        real: PathBuf,
-        head: io::Result<(String, bool)>,
-        naming: &Naming<'_>,
-    ) {
-        let real = if path.is_symlink() {
-            std::fs::canonicalize(path).unwrap_or(real)
-        } else {
-            real
-        };
+    fn take(&mut self, path: &Path, real: PathBuf, head: io::Result<(String, bool)>, naming: &Naming<'_>) {
+        let real = if path.is_symlink() { std::fs::canonicalize(path).unwrap_or(real) } else { real };
         if !self.files.insert(real) {
             return;
         }
@@ -196,8 +137,7 @@ impl Walk {
     /// The names in a folder, sorted: what a listing says does not depend on how a file system keeps them.
     fn children(&mut self, dir: &Path) -> Option<Vec<String>> {
         let name = |entry: DirEntry| entry.file_name().to_string_lossy().into_owned();
-        let listed = std::fs::read_dir(dir)
-            .and_then(|entries| entries.map(|entry| entry.map(name)).collect());
+        let listed = std::fs::read_dir(dir).and_then(|entries| entries.map(|entry| entry.map(name)).collect());
         match listed {
             Ok(names) => {
                 let mut names: Vec<String> = names;
@@ -247,8 +187,7 @@ impl Walk {
             io::ErrorKind::NotFound => "the link leads nowhere".to_owned(),
             _ => format!("it cannot be read: {error}"),
         };
-        self.lints
-            .push(Lint::new(name, Rule::Unreadable, message).at(path.display().to_string()));
+        self.lints.push(Lint::new(name, Rule::Unreadable, message).at(path.display().to_string()));
     }
 }
 
@@ -273,12 +212,7 @@ pub(super) fn nested(root: &Path, own: &str, deepest: usize) -> Vec<PathBuf> {
                 .map(|entry| entry.path())
                 .collect();
             folders.sort();
-            found.extend(
-                folders
-                    .iter()
-                    .filter(|folder| folder.join(own).is_dir())
-                    .cloned(),
-            );
+            found.extend(folders.iter().filter(|folder| folder.join(own).is_dir()).cloned());
             next.extend(folders);
         }
         level = next;

@@ -27,10 +27,7 @@ const COMPARED_AT_ONCE: usize = 16;
 pub(super) type Place = (EpochId, u64, u64);
 
 /// Tells for each body of a session when it was last used: created or replayed.
-pub(super) fn last_uses(
-    backend: &dyn Backend,
-    session: &SessionId,
-) -> Result<HashMap<EpochId, SystemTime>> {
+pub(super) fn last_uses(backend: &dyn Backend, session: &SessionId) -> Result<HashMap<EpochId, SystemTime>> {
     let mut replayed: HashMap<EpochId, SystemTime> = HashMap::new();
     let mut uses = HashMap::new();
     for entry in backend.list(&Folder::EpochsOf(session.clone()))?.records {
@@ -47,17 +44,14 @@ pub(super) fn last_uses(
         }
     }
     for (id, used) in &mut uses {
-        *used = replayed
-            .get(&id.plain())
-            .map_or(*used, |replayed| *replayed.max(used));
+        *used = replayed.get(&id.plain()).map_or(*used, |replayed| *replayed.max(used));
     }
     Ok(uses)
 }
 
 /// Tells whether a body last used then is safe to rely on for a good while. A time in the future counts as now.
 pub(super) fn is_fresh(used: SystemTime, now: SystemTime) -> bool {
-    now.duration_since(used)
-        .map_or(true, |idle| idle <= LEND_BODY)
+    now.duration_since(used).map_or(true, |idle| idle <= LEND_BODY)
 }
 
 /// Collects the chunks that the bodies used last, and not too long ago, hold: by hash.
@@ -66,11 +60,8 @@ pub(super) fn known_chunks(
     uses: &HashMap<EpochId, SystemTime>,
     now: SystemTime,
 ) -> HashMap<String, Place> {
-    let mut bodies: Vec<(SystemTime, &EpochId)> = uses
-        .iter()
-        .filter(|(_, used)| is_fresh(**used, now))
-        .map(|(id, used)| (*used, id))
-        .collect();
+    let mut bodies: Vec<(SystemTime, &EpochId)> =
+        uses.iter().filter(|(_, used)| is_fresh(**used, now)).map(|(id, used)| (*used, id)).collect();
     bodies.sort_by(|one, other| other.cmp(one));
 
     let mut known = HashMap::new();
@@ -90,16 +81,13 @@ impl ArchivedDocument<'_> {
     /// Gives for each chunk its hash, and where it really stands.
     fn places(&self) -> impl Iterator<Item = (String, Place)> {
         let manifest = self.manifest();
-        manifest
-            .chunks
-            .iter()
-            .filter_map(|Chunk(lender, offset, length, hash)| {
-                let (holder, offset) = match lender.checked_sub(1) {
-                    Some(lender) => (manifest.lenders.get(lender)?, *offset),
-                    None => (self.id(), self.chunks_at() + offset),
-                };
-                Some((hash.clone(), (holder.clone(), offset, *length)))
-            })
+        manifest.chunks.iter().filter_map(|Chunk(lender, offset, length, hash)| {
+            let (holder, offset) = match lender.checked_sub(1) {
+                Some(lender) => (manifest.lenders.get(lender)?, *offset),
+                None => (self.id(), self.chunks_at() + offset),
+            };
+            Some((hash.clone(), (holder.clone(), offset, *length)))
+        })
     }
 }
 
@@ -116,9 +104,8 @@ pub(super) fn place_chunks<'a>(
     document: &'a [u8],
     known: &HashMap<String, Place>,
 ) -> Placed<'a> {
-    let cut: Vec<(&[u8], String)> = chunk::chunks(document)
-        .map(|bytes| (bytes, blake3::hash(bytes).to_hex().to_string()))
-        .collect();
+    let cut: Vec<(&[u8], String)> =
+        chunk::chunks(document).map(|bytes| (bytes, blake3::hash(bytes).to_hex().to_string())).collect();
     let mut borrowed: Vec<bool> = Vec::with_capacity(cut.len());
     for some in cut.chunks(COMPARED_AT_ONCE) {
         borrowed.extend(compare_chunks(backend, some, known));
@@ -132,13 +119,10 @@ pub(super) fn place_chunks<'a>(
     for ((bytes, hash), borrowed) in cut.iter().zip(borrowed) {
         let length = bytes.len() as u64;
         if let Some((holder, offset, _)) = known.get(hash).filter(|_| borrowed) {
-            let lender = lenders
-                .iter()
-                .position(|lender| lender == holder)
-                .unwrap_or_else(|| {
-                    lenders.push(holder.clone());
-                    lenders.len() - 1
-                });
+            let lender = lenders.iter().position(|lender| lender == holder).unwrap_or_else(|| {
+                lenders.push(holder.clone());
+                lenders.len() - 1
+            });
             chunks.push(Chunk(lender + 1, *offset, length, hash.clone()));
             continue;
         }
@@ -149,37 +133,22 @@ pub(super) fn place_chunks<'a>(
         });
         chunks.push(Chunk(0, offset, length, hash.clone()));
     }
-    Placed {
-        chunks,
-        lenders,
-        own,
-    }
+    Placed { chunks, lenders, own }
 }
 
 /// Reads known chunks back and tells which are still what they were.
-fn compare_chunks(
-    backend: &dyn Backend,
-    cut: &[(&[u8], String)],
-    known: &HashMap<String, Place>,
-) -> Vec<bool> {
+fn compare_chunks(backend: &dyn Backend, cut: &[(&[u8], String)], known: &HashMap<String, Place>) -> Vec<bool> {
     let mut intact = vec![false; cut.len()];
     let mut by_holder: HashMap<&EpochId, Vec<(usize, Range<u64>)>> = HashMap::new();
     for (number, (bytes, hash)) in cut.iter().enumerate() {
-        if let Some((holder, offset, length)) = known
-            .get(hash)
-            .filter(|place| place.2 == bytes.len() as u64)
-        {
-            by_holder
-                .entry(holder)
-                .or_default()
-                .push((number, *offset..offset + length));
+        if let Some((holder, offset, length)) = known.get(hash).filter(|place| place.2 == bytes.len() as u64) {
+            by_holder.entry(holder).or_default().push((number, *offset..offset + length));
         }
     }
     for (holder, wanted) in by_holder {
         let ranges: Vec<Range<u64>> = wanted.iter().map(|(_, range)| range.clone()).collect();
         // A lender that is gone or cannot be read lends nothing.
-        let Ok(Some(contents)) = backend.get_ranges(&Record::Body(holder.clone()).key(), &ranges)
-        else {
+        let Ok(Some(contents)) = backend.get_ranges(&Record::Body(holder.clone()).key(), &ranges) else {
             continue;
         };
         for ((number, _), content) in wanted.iter().zip(contents) {

@@ -1,9 +1,6 @@
 //! Tests of archiving and restoring, over every backend that can be had here.
 
-#![allow(
-    clippy::single_range_in_vec_init,
-    reason = "one removed range is the usual case"
-)]
+#![allow(clippy::single_range_in_vec_init, reason = "one removed range is the usual case")]
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -25,9 +22,7 @@ fn transcript(seed: u64, bytes: usize) -> Vec<u8> {
     let mut out = Vec::new();
     let mut state = seed;
     while out.len() < bytes {
-        state = state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         out.extend_from_slice(format!("{{\"type\":\"user\",\"uuid\":\"{state:x}\"}}\n").as_bytes());
     }
     out
@@ -37,27 +32,13 @@ fn epoch(number: u8) -> EpochId {
     EpochId::new(&SessionId::new("s1"), &[number; 32])
 }
 
-fn compaction<'a>(
-    epoch: &'a EpochId,
-    document: &'a [u8],
-    removed: &'a [Range<u64>],
-) -> Compaction<'a> {
-    Compaction {
-        epoch,
-        document,
-        removed,
-        artifacts: &[],
-        record: RECORD,
-        now: SystemTime::now(),
-    }
+fn compaction<'a>(epoch: &'a EpochId, document: &'a [u8], removed: &'a [Range<u64>]) -> Compaction<'a> {
+    Compaction { epoch, document, removed, artifacts: &[], record: RECORD, now: SystemTime::now() }
 }
 
 fn restore(store: &Store, epoch: &EpochId) -> Result<Vec<u8>> {
     let document = store.document(epoch)?;
-    document
-        .pieces()
-        .collect::<Result<Vec<_>>>()
-        .map(|pieces| pieces.concat())
+    document.pieces().collect::<Result<Vec<_>>>().map(|pieces| pieces.concat())
 }
 
 fn on_every_store(check: impl Fn(&Store)) {
@@ -71,11 +52,7 @@ fn size_on_disk(root: &Path) -> u64 {
     for entry in fs::read_dir(root).unwrap() {
         let entry = entry.unwrap();
         let metadata = entry.metadata().unwrap();
-        size += if metadata.is_dir() {
-            size_on_disk(&entry.path())
-        } else {
-            metadata.len()
-        };
+        size += if metadata.is_dir() { size_on_disk(&entry.path()) } else { metadata.len() };
     }
     size
 }
@@ -84,27 +61,18 @@ fn size_on_disk(root: &Path) -> u64 {
 fn a_document_comes_back_byte_for_byte() {
     on_every_store(|store| {
         let every_byte: Vec<u8> = (0..=255).cycle().take(100_000).collect();
-        for (number, document) in [&b""[..], b"x", &every_byte, &transcript(1, 3_000_000)]
-            .iter()
-            .enumerate()
-        {
+        for (number, document) in [&b""[..], b"x", &every_byte, &transcript(1, 3_000_000)].iter().enumerate() {
             let epoch = epoch(u8::try_from(number).unwrap());
             let middle = document.len() as u64 / 2;
             let removed = [0..middle / 2, middle..middle + middle / 3];
-            let archived = store
-                .archive(&compaction(&epoch, document, &removed))
-                .unwrap();
+            let archived = store.archive(&compaction(&epoch, document, &removed)).unwrap();
             assert_eq!((&archived.epoch, archived.first), (&epoch, true));
-            assert_eq!(
-                archived.written.0 + archived.shared.0,
-                document.len() as u64
-            );
+            assert_eq!(archived.written.0 + archived.shared.0, document.len() as u64);
             assert_eq!(restore(store, &epoch).unwrap(), *document);
             let expected: Vec<u8> = removed
                 .iter()
                 .flat_map(|range| {
-                    &document
-                        [usize::try_from(range.start).unwrap()..usize::try_from(range.end).unwrap()]
+                    &document[usize::try_from(range.start).unwrap()..usize::try_from(range.end).unwrap()]
                 })
                 .copied()
                 .collect();
@@ -118,26 +86,11 @@ fn a_document_comes_back_byte_for_byte() {
 fn ranges_that_are_none_of_the_document_are_refused_and_nothing_is_written() {
     let store = Store::memory();
     #[expect(clippy::reversed_empty_ranges)]
-    for removed in [
-        &[0..4_u64][..],
-        &[2..1],
-        &[0..2, 1..3],
-        &[2..3, 0..1],
-        &[u64::MAX..u64::MAX],
-    ] {
-        let error = store
-            .archive(&compaction(&epoch(1), b"abc", removed))
-            .unwrap_err();
+    for removed in [&[0..4_u64][..], &[2..1], &[0..2, 1..3], &[2..3, 0..1], &[u64::MAX..u64::MAX]] {
+        let error = store.archive(&compaction(&epoch(1), b"abc", removed)).unwrap_err();
         assert!(matches!(error, StoreError::Ranges { .. }), "{error}");
     }
-    assert!(
-        store
-            .backend()
-            .list(&Folder::EpochsOf(SessionId::new("s1")))
-            .unwrap()
-            .records
-            .is_empty()
-    );
+    assert!(store.backend().list(&Folder::EpochsOf(SessionId::new("s1"))).unwrap().records.is_empty());
 }
 
 #[test]
@@ -149,26 +102,14 @@ fn epochs_of_one_growing_history_share_storage() {
     for number in 0..10_usize {
         let document = &whole[..2_000_000 + number * 200_000];
         let epoch = epoch(u8::try_from(number).unwrap());
-        let archived = store
-            .archive(&compaction(&epoch, document, &[0..1_000]))
-            .unwrap();
+        let archived = store.archive(&compaction(&epoch, document, &[0..1_000])).unwrap();
         if number > 0 {
-            assert!(
-                archived.written.0 <= 200_000 + 256 * 1024,
-                "{} written",
-                archived.written
-            );
+            assert!(archived.written.0 <= 200_000 + 256 * 1024, "{} written", archived.written);
         }
         documents.push((epoch, document));
     }
-    let (size, last) = (
-        size_on_disk(root.path()),
-        documents.last().unwrap().1.len() as u64,
-    );
-    assert!(
-        size < last * 3 / 2,
-        "{size} B on disk for a history of {last} B"
-    );
+    let (size, last) = (size_on_disk(root.path()), documents.last().unwrap().1.len() as u64);
+    assert!(size < last * 3 / 2, "{size} B on disk for a history of {last} B");
     for (epoch, document) in documents {
         assert_eq!(restore(&store, &epoch).unwrap(), document);
     }
@@ -177,17 +118,9 @@ fn epochs_of_one_growing_history_share_storage() {
 #[test]
 fn the_artifacts_that_an_epoch_names_stand_in_its_body() {
     let store = Store::memory();
-    let artifacts = [
-        "s1/c".parse().unwrap(),
-        "s1/d~0123456789ab".parse().unwrap(),
-    ];
+    let artifacts = ["s1/c".parse().unwrap(), "s1/d~0123456789ab".parse().unwrap()];
     let epoch = epoch(1);
-    store
-        .archive(&Compaction {
-            artifacts: &artifacts,
-            ..compaction(&epoch, b"document", &[])
-        })
-        .unwrap();
+    store.archive(&Compaction { artifacts: &artifacts, ..compaction(&epoch, b"document", &[]) }).unwrap();
     assert_eq!(store.document(&epoch).unwrap().artifacts(), artifacts);
 }
 
@@ -196,9 +129,7 @@ fn a_body_is_named_by_what_holds_its_bytes_not_by_a_chain_of_borrowers() {
     let store = Store::memory();
     let document = transcript(3, 1_000_000);
     for number in 0..4 {
-        store
-            .archive(&compaction(&epoch(number), &document, &[]))
-            .unwrap();
+        store.archive(&compaction(&epoch(number), &document, &[])).unwrap();
     }
     assert_eq!(store.document(&epoch(3)).unwrap().lenders(), [epoch(0)]);
 }
@@ -214,25 +145,16 @@ fn the_first_record_wins_and_everyone_gets_it() {
                     let (epoch, document) = (&epoch, &document);
                     scope.spawn(move || {
                         let record = format!("{{\"writer\":{number}}}");
-                        let compaction = Compaction {
-                            record: record.as_bytes(),
-                            ..compaction(epoch, document, &[0..100_000])
-                        };
+                        let compaction =
+                            Compaction { record: record.as_bytes(), ..compaction(epoch, document, &[0..100_000]) };
                         let archived = store.archive(&compaction).unwrap();
                         (record, archived)
                     })
                 })
                 .collect();
-            threads
-                .into_iter()
-                .map(|thread| thread.join().unwrap())
-                .collect()
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
         });
-        let winner: Vec<&String> = archived
-            .iter()
-            .filter(|(_, a)| a.first)
-            .map(|(record, _)| record)
-            .collect();
+        let winner: Vec<&String> = archived.iter().filter(|(_, a)| a.first).map(|(record, _)| record).collect();
         assert_eq!(winner.len(), 1);
         for (_, archived) in &archived {
             assert_eq!(archived.record, winner[0].as_bytes());
@@ -247,16 +169,9 @@ fn archiving_again_comes_to_the_same_end() {
     on_every_store(|store| {
         let document = transcript(5, 500_000);
         let epoch = epoch(1);
-        let first = store
-            .archive(&compaction(&epoch, &document, &[0..10]))
-            .unwrap();
-        let again = store
-            .archive(&compaction(&epoch, &document, &[0..10]))
-            .unwrap();
-        assert_eq!(
-            (again.epoch, again.record, again.first),
-            (first.epoch, first.record, false)
-        );
+        let first = store.archive(&compaction(&epoch, &document, &[0..10])).unwrap();
+        let again = store.archive(&compaction(&epoch, &document, &[0..10])).unwrap();
+        assert_eq!((again.epoch, again.record, again.first), (first.epoch, first.record, false));
         assert_eq!(again.written, Bytes(0));
     });
 }
@@ -265,28 +180,16 @@ fn archiving_again_comes_to_the_same_end() {
 #[test]
 fn real_documents_come_back_byte_for_byte() {
     fn visit(store: &Store, folder: &Path) {
-        for path in fs::read_dir(folder)
-            .unwrap()
-            .map(|entry| entry.unwrap().path())
-        {
+        for path in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
             if path.is_dir() && !path.ends_with("sealed") {
                 visit(store, &path);
             } else if path.is_file() {
                 let document = fs::read(&path).unwrap();
-                let epoch =
-                    EpochId::new(&SessionId::new("real"), blake3::hash(&document).as_bytes());
+                let epoch = EpochId::new(&SessionId::new("real"), blake3::hash(&document).as_bytes());
                 let removed = [0..document.len() as u64 / 2];
-                let archived = store
-                    .archive(&compaction(&epoch, &document, &removed))
-                    .unwrap();
-                assert!(
-                    restore(store, &archived.epoch).unwrap() == document,
-                    "{}",
-                    path.display()
-                );
-                assert!(
-                    store.recall(&archived.epoch.into()).unwrap() == document[..document.len() / 2]
-                );
+                let archived = store.archive(&compaction(&epoch, &document, &removed)).unwrap();
+                assert!(restore(store, &archived.epoch).unwrap() == document, "{}", path.display());
+                assert!(store.recall(&archived.epoch.into()).unwrap() == document[..document.len() / 2]);
             }
         }
     }
@@ -303,10 +206,7 @@ fn mechanism_70_a_second_document_of_one_epoch_gets_a_name_of_its_own() {
         let epoch = epoch(1);
         let (one, other) = (transcript(6, 300_000), transcript(7, 300_000));
         let first = store.archive(&compaction(&epoch, &one, &[0..10])).unwrap();
-        let late = Compaction {
-            record: b"{\"late\":1}",
-            ..compaction(&epoch, &other, &[0..10])
-        };
+        let late = Compaction { record: b"{\"late\":1}", ..compaction(&epoch, &other, &[0..10]) };
         let second = store.archive(&late).unwrap();
         assert_ne!(first.epoch, second.epoch);
         assert_eq!(second.epoch.plain(), epoch);
@@ -314,10 +214,7 @@ fn mechanism_70_a_second_document_of_one_epoch_gets_a_name_of_its_own() {
         assert_eq!(restore(store, &first.epoch).unwrap(), one);
         assert_eq!(restore(store, &second.epoch).unwrap(), other);
         assert_eq!(store.archive(&late).unwrap().epoch, second.epoch);
-        assert_eq!(
-            store.epoch_record(&second.epoch).unwrap().as_deref(),
-            Some(RECORD)
-        );
+        assert_eq!(store.epoch_record(&second.epoch).unwrap().as_deref(), Some(RECORD));
     });
 }
 
@@ -327,20 +224,11 @@ fn a_body_of_another_session_is_not_taken_for_ours() {
     let root = tempfile::tempdir().unwrap();
     let store = Store::local(root.path());
     let document = transcript(8, 100_000);
-    let (lower, upper) = (
-        EpochId::new(&SessionId::new("abc"), &[1; 32]),
-        EpochId::new(&SessionId::new("ABC"), &[1; 32]),
-    );
+    let (lower, upper) =
+        (EpochId::new(&SessionId::new("abc"), &[1; 32]), EpochId::new(&SessionId::new("ABC"), &[1; 32]));
     store.archive(&compaction(&lower, &document, &[])).unwrap();
-    fs::rename(
-        root.path().join("epochs/abc"),
-        root.path().join("epochs/ABC"),
-    )
-    .unwrap();
-    assert!(matches!(
-        store.document(&upper),
-        Err(StoreError::Unknown { .. })
-    ));
+    fs::rename(root.path().join("epochs/abc"), root.path().join("epochs/ABC")).unwrap();
+    assert!(matches!(store.document(&upper), Err(StoreError::Unknown { .. })));
     let archived = store.archive(&compaction(&upper, &document, &[])).unwrap();
     assert_ne!(archived.epoch, upper);
     assert_eq!(restore(&store, &archived.epoch).unwrap(), document);
@@ -351,19 +239,10 @@ fn damage_is_found_and_named() {
     let root = tempfile::tempdir().unwrap();
     let store = Store::local(root.path());
     let document = transcript(9, 1_000_000);
-    let first = store
-        .archive(&compaction(&epoch(1), &document, &[0..400_000]))
-        .unwrap()
-        .epoch;
+    let first = store.archive(&compaction(&epoch(1), &document, &[0..400_000])).unwrap().epoch;
     let longer = [document.as_slice(), b"and more"].concat();
-    let second = store
-        .archive(&compaction(&epoch(2), &longer, &[0..400_000]))
-        .unwrap()
-        .epoch;
-    let path = store
-        .backend()
-        .path(&Record::Body(first.clone()).key())
-        .unwrap();
+    let second = store.archive(&compaction(&epoch(2), &longer, &[0..400_000])).unwrap().epoch;
+    let path = store.backend().path(&Record::Body(first.clone()).key()).unwrap();
     let sound = fs::read(&path).unwrap();
 
     let mut changed = sound.clone();
@@ -372,37 +251,20 @@ fn damage_is_found_and_named() {
     fs::write(&path, &changed).unwrap();
     for epoch in [&first, &second] {
         let error = restore(&store, epoch).unwrap_err();
-        let StoreError::Damaged {
-            what,
-            detail,
-            place,
-        } = &error
-        else {
-            panic!("{error}")
-        };
+        let StoreError::Damaged { what, detail, place } = &error else { panic!("{error}") };
         assert_eq!(what, &format!("the archived document {epoch}"));
-        assert!(
-            detail.starts_with("chunk ") && detail.contains("was changed: BLAKE3 "),
-            "{detail}"
-        );
+        assert!(detail.starts_with("chunk ") && detail.contains("was changed: BLAKE3 "), "{detail}");
         assert_eq!(place, "epochs/s1/~010101010101.body");
     }
     // What the damage does not touch still comes back.
-    assert_eq!(
-        store.document(&first).unwrap().read(0..1_000).unwrap(),
-        document[..1_000]
-    );
+    assert_eq!(store.document(&first).unwrap().read(0..1_000).unwrap(), document[..1_000]);
 
     // An archive made now does not borrow what is damaged.
-    let third = store
-        .archive(&compaction(&epoch(3), &document, &[]))
-        .unwrap();
+    let third = store.archive(&compaction(&epoch(3), &document, &[])).unwrap();
     assert!(third.written.0 > 0 && third.shared.0 > 0);
     assert_eq!(restore(&store, &third.epoch).unwrap(), document);
     // Nor does archiving the same again rely on it.
-    let again = store
-        .archive(&compaction(&epoch(1), &document, &[0..400_000]))
-        .unwrap();
+    let again = store.archive(&compaction(&epoch(1), &document, &[0..400_000])).unwrap();
     assert_ne!(again.epoch, first);
     assert_eq!(restore(&store, &again.epoch).unwrap(), document);
 
@@ -411,10 +273,7 @@ fn damage_is_found_and_named() {
     assert!(error.contains("is cut short"), "{error}");
 
     fs::remove_file(&path).unwrap();
-    assert!(matches!(
-        restore(&store, &first),
-        Err(StoreError::Unknown { .. })
-    ));
+    assert!(matches!(restore(&store, &first), Err(StoreError::Unknown { .. })));
     let error = restore(&store, &second).unwrap_err().to_string();
     assert!(error.contains("is missing with its file"), "{error}");
 
@@ -423,25 +282,12 @@ fn damage_is_found_and_named() {
     manifest[at] ^= 1;
     fs::write(&path, &manifest).unwrap();
     let error = restore(&store, &first).unwrap_err().to_string();
-    assert!(
-        error.contains("the manifest of s1/~010101010101 is damaged"),
-        "{error}"
-    );
+    assert!(error.contains("the manifest of s1/~010101010101 is damaged"), "{error}");
 
     fs::write(&path, "plimsoll body 2 something else\n").unwrap();
-    assert!(matches!(
-        restore(&store, &first),
-        Err(StoreError::Newer {
-            found: 2,
-            known: 1,
-            ..
-        })
-    ));
+    assert!(matches!(restore(&store, &first), Err(StoreError::Newer { found: 2, known: 1, .. })));
     fs::write(&path, "").unwrap();
-    assert!(matches!(
-        restore(&store, &first),
-        Err(StoreError::Damaged { .. })
-    ));
+    assert!(matches!(restore(&store, &first), Err(StoreError::Damaged { .. })));
 }
 
 /// A body that may soon expire lends nothing, so that nothing new depends on it.
@@ -449,23 +295,14 @@ fn damage_is_found_and_named() {
 fn a_body_unused_for_sixty_days_lends_nothing() {
     let store = Store::memory();
     let document = transcript(10, 300_000);
-    store
-        .archive(&compaction(&epoch(1), &document, &[]))
-        .unwrap();
+    store.archive(&compaction(&epoch(1), &document, &[])).unwrap();
     let later = SystemTime::now() + LEND_BODY + Duration::from_secs(2 * DAY);
     let at = |now, number| {
         let epoch = epoch(number);
-        store
-            .archive(&Compaction {
-                now,
-                ..compaction(&epoch, &document, &[])
-            })
-            .unwrap()
+        store.archive(&Compaction { now, ..compaction(&epoch, &document, &[]) }).unwrap()
     };
     assert_eq!(at(later, 2).shared, Bytes(0));
-    store
-        .mark_replayed(&epoch(1), later - LEND_BODY / 2)
-        .unwrap();
+    store.mark_replayed(&epoch(1), later - LEND_BODY / 2).unwrap();
     assert_eq!(at(later, 3).written, Bytes(0));
 }
 
@@ -475,27 +312,16 @@ fn a_body_unused_for_sixty_days_is_archived_anew() {
     let store = Store::memory();
     let document = transcript(11, 300_000);
     let epoch = epoch(1);
-    let first = store
-        .archive(&compaction(&epoch, &document, &[]))
-        .unwrap()
-        .epoch;
+    let first = store.archive(&compaction(&epoch, &document, &[])).unwrap().epoch;
     let mut names = vec![first];
     for days in [61, 61, 62] {
         let now = SystemTime::now() + Duration::from_secs(days * DAY);
-        let archived = store
-            .archive(&Compaction {
-                now,
-                ..compaction(&epoch, &document, &[])
-            })
-            .unwrap();
+        let archived = store.archive(&Compaction { now, ..compaction(&epoch, &document, &[]) }).unwrap();
         assert_eq!(restore(&store, &archived.epoch).unwrap(), document);
         names.push(archived.epoch);
     }
     // The clock of the memory store says that the second body is old, too; so the third name has the day in it.
-    assert_eq!(
-        names.iter().collect::<std::collections::HashSet<_>>().len(),
-        4
-    );
+    assert_eq!(names.iter().collect::<std::collections::HashSet<_>>().len(), 4);
 }
 
 /// A body must not outlive the removal of its lender, nor borrow from what once had its own name.
@@ -506,9 +332,7 @@ fn a_lender_removed_meanwhile_is_noticed() {
     struct Removing(MemoryStore, AtomicUsize);
     impl Backend for Removing {
         fn create(&self, key: &Key, parts: &[&[u8]]) -> Result<Created> {
-            if matches!(key.record(), Some(Record::Body(_)))
-                && self.1.fetch_add(1, Ordering::Relaxed) == 1
-            {
+            if matches!(key.record(), Some(Record::Body(_))) && self.1.fetch_add(1, Ordering::Relaxed) == 1 {
                 self.0.delete(&Record::Body(epoch(1)).key())?;
             }
             self.0.create(key, parts)
@@ -538,15 +362,9 @@ fn a_lender_removed_meanwhile_is_noticed() {
     let document = transcript(12, 300_000);
     for target in [epoch(1), epoch(2)] {
         let store = Store::new(Arc::new(Removing(MemoryStore::new(), AtomicUsize::new(0))));
-        store
-            .archive(&compaction(&epoch(1), &document, &[]))
-            .unwrap();
+        store.archive(&compaction(&epoch(1), &document, &[])).unwrap();
         let archived = store.archive(&compaction(&target, &document, &[])).unwrap();
-        assert_eq!(
-            restore(&store, &archived.epoch).unwrap(),
-            document,
-            "{target}"
-        );
+        assert_eq!(restore(&store, &archived.epoch).unwrap(), document, "{target}");
     }
 }
 
@@ -557,9 +375,7 @@ fn mechanism_71_no_record_without_its_body() {
     let store = Store::local(root.path());
     let key = Record::Body(epoch(1)).key();
     fs::create_dir_all(store.backend().path(&key).unwrap()).unwrap();
-    let error = store
-        .archive(&compaction(&epoch(1), b"document", &[]))
-        .unwrap_err();
+    let error = store.archive(&compaction(&epoch(1), b"document", &[])).unwrap_err();
     assert!(matches!(error, StoreError::Foreign { .. }), "{error}");
     assert_eq!(store.epoch_record(&epoch(1)).unwrap(), None);
 }
@@ -569,10 +385,7 @@ fn an_unknown_epoch_and_a_pruned_one_are_told_apart() {
     let store = Store::memory();
     let id: RecallId = epoch(1).into();
     assert!(matches!(store.recall(&id), Err(StoreError::Unknown { .. })));
-    store
-        .backend()
-        .create(&Record::Pruned(SessionId::new("s1")).key(), &[b"{}"])
-        .unwrap();
+    store.backend().create(&Record::Pruned(SessionId::new("s1")).key(), &[b"{}"]).unwrap();
     assert!(matches!(store.recall(&id), Err(StoreError::Pruned { .. })));
 }
 

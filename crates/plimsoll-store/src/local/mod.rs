@@ -8,10 +8,7 @@
 //! fails if the name is taken, and the directory is synced. Nothing is locked, so nothing stays locked.
 
 #[cfg(any(not(unix), test))]
-#[cfg_attr(
-    unix,
-    allow(unreachable_pub, reason = "on Unix it is compiled to be tested only")
-)]
+#[cfg_attr(unix, allow(unreachable_pub, reason = "on Unix it is compiled to be tested only"))]
 mod plain;
 #[cfg(unix)]
 mod posix;
@@ -35,14 +32,8 @@ const ATTEMPTS: usize = 16;
 /// Gives a name that no living writer on this machine uses. It is created exclusively, so a clash costs one more try.
 fn temporary_name() -> String {
     static NEXT: AtomicU64 = AtomicU64::new(0);
-    let nanos = SystemTime::UNIX_EPOCH
-        .elapsed()
-        .map_or(0, |elapsed| elapsed.subsec_nanos());
-    format!(
-        "{TEMPORARY}{}-{}-{nanos}",
-        std::process::id(),
-        NEXT.fetch_add(1, Ordering::Relaxed)
-    )
+    let nanos = SystemTime::UNIX_EPOCH.elapsed().map_or(0, |elapsed| elapsed.subsec_nanos());
+    format!("{TEMPORARY}{}-{}-{nanos}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
 }
 
 /// Tells whether a file of `size` bytes, read by `read`, holds exactly the joined `parts`.

@@ -47,16 +47,11 @@ impl PlainStore {
     }
 
     fn path_of(&self, folder: &Folder) -> PathBuf {
-        folder
-            .components()
-            .fold(self.root.clone(), |path, component| {
-                path.join(disk_name(component).as_ref())
-            })
+        folder.components().fold(self.root.clone(), |path, component| path.join(disk_name(component).as_ref()))
     }
 
     fn path_of_key(&self, key: &Key) -> PathBuf {
-        self.path_of(key.folder())
-            .join(disk_name(key.file_name()).as_ref())
+        self.path_of(key.folder()).join(disk_name(key.file_name()).as_ref())
     }
 
     /// Looks at every component of a folder; `None` if one is missing.
@@ -68,10 +63,7 @@ impl PlainStore {
                 Ok(metadata) if metadata.is_dir() => {}
                 Ok(metadata) if metadata.is_symlink() => return Err(StoreError::Symlink { path }),
                 Ok(_) => {
-                    return Err(StoreError::Foreign {
-                        path,
-                        expected: "directory",
-                    });
+                    return Err(StoreError::Foreign { path, expected: "directory" });
                 }
                 Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
                 Err(source) => return Err(StoreError::from_io("look at", &path, 0, source)),
@@ -88,10 +80,7 @@ impl PlainStore {
         match fs::symlink_metadata(&path) {
             Ok(metadata) if metadata.is_symlink() => return Err(StoreError::Symlink { path }),
             Ok(metadata) if !metadata.is_file() => {
-                return Err(StoreError::Foreign {
-                    path,
-                    expected: "regular file",
-                });
+                return Err(StoreError::Foreign { path, expected: "regular file" });
             }
             Ok(_) => {}
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -102,21 +91,13 @@ impl PlainStore {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(source) => return Err(StoreError::from_io("open", &path, 0, source)),
         };
-        let metadata = file
-            .metadata()
-            .map_err(|source| StoreError::from_io("look at", &path, 0, source))?;
-        let modified = metadata
-            .modified()
-            .map_err(|source| StoreError::from_io("look at", &path, 0, source))?;
+        let metadata = file.metadata().map_err(|source| StoreError::from_io("look at", &path, 0, source))?;
+        let modified = metadata.modified().map_err(|source| StoreError::from_io("look at", &path, 0, source))?;
         Ok(Some((file, metadata.len(), modified)))
     }
 
     /// Visits the names in a folder, as they are in keys.
-    fn each(
-        &self,
-        folder: &Folder,
-        mut visit: impl FnMut(&str, &Path) -> Result<()>,
-    ) -> Result<()> {
+    fn each(&self, folder: &Folder, mut visit: impl FnMut(&str, &Path) -> Result<()>) -> Result<()> {
         let Some(path) = self.look_at(folder)? else {
             return Ok(());
         };
@@ -148,31 +129,19 @@ impl Backend for PlainStore {
             };
             if let Some((mut file, found, _)) = self.open(key)? {
                 let same = holds(found, parts, |window| file.read_exact(window)).map_err(failed)?;
-                return Ok(if same {
-                    Created::Same
-                } else {
-                    Created::Different
-                });
+                return Ok(if same { Created::Same } else { Created::Different });
             }
             let temporary = Temporary(folder.join(temporary_name()));
-            let written = OpenOptions::new()
-                .write(true)
-                .create_new(true)
-                .open(&temporary.0)
-                .and_then(|mut file| {
-                    for part in parts {
-                        file.write_all(part)?;
-                    }
-                    file.sync_all()
-                });
+            let written = OpenOptions::new().write(true).create_new(true).open(&temporary.0).and_then(|mut file| {
+                for part in parts {
+                    file.write_all(part)?;
+                }
+                file.sync_all()
+            });
             // A hard link, unlike a rename, fails if the name is taken.
             match written.and_then(|()| fs::hard_link(&temporary.0, &path)) {
                 Ok(()) => return Ok(Created::New),
-                Err(error)
-                    if matches!(
-                        error.kind(),
-                        io::ErrorKind::AlreadyExists | io::ErrorKind::NotFound
-                    ) => {}
+                Err(error) if matches!(error.kind(), io::ErrorKind::AlreadyExists | io::ErrorKind::NotFound) => {}
                 Err(error) => return Err(failed(error)),
             }
         }
@@ -195,24 +164,17 @@ impl Backend for PlainStore {
         };
         let mut read = |range: &Range<u64>| -> io::Result<Vec<u8>> {
             let (start, end) = (range.start.min(size), range.end.min(size));
-            let mut content =
-                vec![0; usize::try_from(end.saturating_sub(start)).unwrap_or(usize::MAX)];
+            let mut content = vec![0; usize::try_from(end.saturating_sub(start)).unwrap_or(usize::MAX)];
             file.seek(SeekFrom::Start(start))?;
             file.read_exact(&mut content)?;
             Ok(content)
         };
         let contents = ranges.iter().map(&mut read).collect::<io::Result<Vec<_>>>();
-        contents
-            .map(Some)
-            .map_err(|source| StoreError::from_io("read", &self.path_of_key(key), 0, source))
+        contents.map(Some).map_err(|source| StoreError::from_io("read", &self.path_of_key(key), 0, source))
     }
 
     fn head(&self, key: &Key) -> Result<Option<Entry>> {
-        Ok(self.open(key)?.map(|(_, size, modified)| Entry {
-            key: key.clone(),
-            size,
-            modified,
-        }))
+        Ok(self.open(key)?.map(|(_, size, modified)| Entry { key: key.clone(), size, modified }))
     }
 
     fn list(&self, folder: &Folder) -> Result<Listing> {
@@ -225,17 +187,10 @@ impl Backend for PlainStore {
                 if metadata.is_dir() {
                     listing.sessions.push(session.clone());
                 }
-            } else if let Some(record) =
-                Record::from_file_name(folder, name).filter(|_| metadata.is_file())
-            {
-                let modified = metadata
-                    .modified()
-                    .map_err(|source| StoreError::from_io("look at", path, 0, source))?;
-                listing.records.push(Entry {
-                    key: record.key(),
-                    size: metadata.len(),
-                    modified,
-                });
+            } else if let Some(record) = Record::from_file_name(folder, name).filter(|_| metadata.is_file()) {
+                let modified =
+                    metadata.modified().map_err(|source| StoreError::from_io("look at", path, 0, source))?;
+                listing.records.push(Entry { key: record.key(), size: metadata.len(), modified });
             }
             Ok(())
         })?;
@@ -249,12 +204,7 @@ impl Backend for PlainStore {
         match fs::remove_file(self.path_of_key(key)) {
             Ok(()) => Ok(true),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-            Err(source) => Err(StoreError::from_io(
-                "remove",
-                &self.path_of_key(key),
-                0,
-                source,
-            )),
+            Err(source) => Err(StoreError::from_io("remove", &self.path_of_key(key), 0, source)),
         }
     }
 
@@ -262,20 +212,12 @@ impl Backend for PlainStore {
         let mut swept = 0;
         for top in Folder::TOP {
             let sessions = self.list(&top)?.sessions;
-            let below: Vec<Folder> = sessions
-                .iter()
-                .filter_map(|session| top.child(session.as_str()))
-                .collect();
+            let below: Vec<Folder> = sessions.iter().filter_map(|session| top.child(session.as_str())).collect();
             for folder in std::iter::once(top).chain(below) {
                 self.each(&folder, |name, path| {
-                    let old = |metadata: &fs::Metadata| {
-                        metadata.modified().is_ok_and(|modified| modified < before)
-                    };
-                    if name.starts_with(TEMPORARY)
-                        && fs::symlink_metadata(path).as_ref().is_ok_and(old)
-                    {
-                        fs::remove_file(path)
-                            .map_err(|source| StoreError::from_io("remove", path, 0, source))?;
+                    let old = |metadata: &fs::Metadata| metadata.modified().is_ok_and(|modified| modified < before);
+                    if name.starts_with(TEMPORARY) && fs::symlink_metadata(path).as_ref().is_ok_and(old) {
+                        fs::remove_file(path).map_err(|source| StoreError::from_io("remove", path, 0, source))?;
                         swept += 1;
                     }
                     Ok(())
@@ -295,16 +237,13 @@ fn is_reserved(stem: &str) -> bool {
     let stem = stem.to_ascii_uppercase();
     matches!(stem.as_str(), "CON" | "PRN" | "AUX" | "NUL")
         || ["COM", "LPT"].iter().any(|device| {
-            stem.strip_prefix(device)
-                .is_some_and(|rest| rest.len() == 1 && rest.bytes().all(|b| b.is_ascii_digit()))
+            stem.strip_prefix(device).is_some_and(|rest| rest.len() == 1 && rest.bytes().all(|b| b.is_ascii_digit()))
         })
 }
 
 /// Puts a `~` behind the stem of a reserved name. No name in a key ends with `~`, so that none is met by it.
 fn disk_name(name: &str) -> Cow<'_, str> {
-    let (stem, extension) = name
-        .split_once('.')
-        .map_or((name, None), |(stem, rest)| (stem, Some(rest)));
+    let (stem, extension) = name.split_once('.').map_or((name, None), |(stem, rest)| (stem, Some(rest)));
     match extension {
         _ if !is_reserved(stem) => Cow::Borrowed(name),
         Some(extension) => Cow::Owned(format!("{stem}~.{extension}")),
@@ -314,13 +253,8 @@ fn disk_name(name: &str) -> Cow<'_, str> {
 
 /// Reads a name on disk as it is in keys.
 fn name_of(disk: &str) -> Cow<'_, str> {
-    let (stem, extension) = disk
-        .split_once('.')
-        .map_or((disk, None), |(stem, rest)| (stem, Some(rest)));
-    match (
-        stem.strip_suffix('~').filter(|stem| is_reserved(stem)),
-        extension,
-    ) {
+    let (stem, extension) = disk.split_once('.').map_or((disk, None), |(stem, rest)| (stem, Some(rest)));
+    match (stem.strip_suffix('~').filter(|stem| is_reserved(stem)), extension) {
         (None, _) => Cow::Borrowed(disk),
         (Some(stem), Some(extension)) => Cow::Owned(format!("{stem}.{extension}")),
         (Some(stem), None) => Cow::Borrowed(stem),
@@ -369,10 +303,7 @@ mod tests {
         std::os::unix::fs::symlink(outside.path(), root.path().join("results")).unwrap();
         let store = PlainStore::new(root.path());
         let key = Record::Text("s/c".parse().unwrap()).key();
-        assert!(matches!(
-            store.create(&key, &[b"x"]),
-            Err(StoreError::Symlink { .. })
-        ));
+        assert!(matches!(store.create(&key, &[b"x"]), Err(StoreError::Symlink { .. })));
         assert!(matches!(store.get(&key), Err(StoreError::Symlink { .. })));
         assert!(fs::read_dir(outside.path()).unwrap().next().is_none());
     }

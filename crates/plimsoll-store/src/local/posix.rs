@@ -36,9 +36,7 @@ struct Temporary<'d> {
 impl PosixStore {
     /// Names the root directory. The root itself may be reached by symbolic links; nothing below it may.
     pub fn new(root: impl Into<PathBuf>) -> Self {
-        Self {
-            root: Root::new(root.into()),
-        }
+        Self { root: Root::new(root.into()) }
     }
 
     /// Gives the root directory.
@@ -53,27 +51,14 @@ impl PosixStore {
             Ok(file) => File::from(file),
             Err(Errno::NOENT) => return Ok(None),
             Err(errno) => {
-                return Err(refused(
-                    directory.as_fd(),
-                    key.file_name(),
-                    &path(),
-                    "regular file",
-                    errno,
-                ));
+                return Err(refused(directory.as_fd(), key.file_name(), &path(), "regular file", errno));
             }
         };
-        let metadata = file
-            .metadata()
-            .map_err(|source| StoreError::from_io("look at", &path(), 0, source))?;
+        let metadata = file.metadata().map_err(|source| StoreError::from_io("look at", &path(), 0, source))?;
         if !metadata.is_file() {
-            return Err(StoreError::Foreign {
-                path: path(),
-                expected: "regular file",
-            });
+            return Err(StoreError::Foreign { path: path(), expected: "regular file" });
         }
-        let modified = metadata
-            .modified()
-            .map_err(|source| StoreError::from_io("look at", &path(), 0, source))?;
+        let modified = metadata.modified().map_err(|source| StoreError::from_io("look at", &path(), 0, source))?;
         Ok(Some((file, metadata.len(), modified)))
     }
 
@@ -85,24 +70,14 @@ impl PosixStore {
     }
 
     /// Compares what stands under a key with what was to be written there; `None` if nothing does.
-    fn compare(
-        &self,
-        directory: &OwnedFd,
-        key: &Key,
-        parts: &[&[u8]],
-        path: &Path,
-    ) -> Result<Option<Created>> {
+    fn compare(&self, directory: &OwnedFd, key: &Key, parts: &[&[u8]], path: &Path) -> Result<Option<Created>> {
         let Some((mut file, size, _)) = self.open_in(directory, key)? else {
             return Ok(None);
         };
         tighten(&file, path)?;
         let same = holds(size, parts, |window| file.read_exact(window))
             .map_err(|source| StoreError::from_io("read", path, 0, source))?;
-        Ok(Some(if same {
-            Created::Same
-        } else {
-            Created::Different
-        }))
+        Ok(Some(if same { Created::Same } else { Created::Different }))
     }
 
     fn each_name(
@@ -146,8 +121,7 @@ impl Backend for PosixStore {
                 }
                 temporary.file.sync_all()
             };
-            write(&mut temporary)
-                .map_err(|source| StoreError::from_io("write", &path, size, source))?;
+            write(&mut temporary).map_err(|source| StoreError::from_io("write", &path, size, source))?;
             match temporary.publish(key.file_name()) {
                 Ok(()) => {
                     sync(directory.as_fd(), &path)?;
@@ -158,11 +132,7 @@ impl Backend for PosixStore {
             }
         }
         let source = io::Error::other("the directory keeps vanishing");
-        Err(StoreError::Io {
-            action: "write",
-            path,
-            source,
-        })
+        Err(StoreError::Io { action: "write", path, source })
     }
 
     fn get(&self, key: &Key) -> Result<Option<Vec<u8>>> {
@@ -170,9 +140,8 @@ impl Backend for PosixStore {
             return Ok(None);
         };
         let mut content = Vec::with_capacity(usize::try_from(size).unwrap_or(0));
-        file.read_to_end(&mut content).map_err(|source| {
-            StoreError::from_io("read", &self.root.path_of_key(key), 0, source)
-        })?;
+        file.read_to_end(&mut content)
+            .map_err(|source| StoreError::from_io("read", &self.root.path_of_key(key), 0, source))?;
         Ok(Some(content))
     }
 
@@ -182,8 +151,7 @@ impl Backend for PosixStore {
         };
         let read = |range: &Range<u64>| -> io::Result<Vec<u8>> {
             let (start, end) = (range.start.min(size), range.end.min(size));
-            let mut content =
-                vec![0; usize::try_from(end.saturating_sub(start)).unwrap_or(usize::MAX)];
+            let mut content = vec![0; usize::try_from(end.saturating_sub(start)).unwrap_or(usize::MAX)];
             file.read_exact_at(&mut content, start)?;
             Ok(content)
         };
@@ -196,11 +164,7 @@ impl Backend for PosixStore {
     }
 
     fn head(&self, key: &Key) -> Result<Option<Entry>> {
-        Ok(self.open(key)?.map(|(_, size, modified)| Entry {
-            key: key.clone(),
-            size,
-            modified,
-        }))
+        Ok(self.open(key)?.map(|(_, size, modified)| Entry { key: key.clone(), size, modified }))
     }
 
     fn list(&self, folder: &Folder) -> Result<Listing> {
@@ -218,11 +182,7 @@ impl Backend for PosixStore {
                 match rustix::fs::statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW) {
                     Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile => {
                         let size = u64::try_from(stat.st_size).unwrap_or(0);
-                        listing.records.push(Entry {
-                            key: record.key(),
-                            size,
-                            modified: modified(&stat),
-                        });
+                        listing.records.push(Entry { key: record.key(), size, modified: modified(&stat) });
                     }
                     // Not ours, or removed since it was listed.
                     Ok(_) | Err(Errno::NOENT) => {}
@@ -249,10 +209,7 @@ impl Backend for PosixStore {
         let mut swept = 0;
         for top in Folder::TOP {
             let sessions = self.list(&top)?.sessions;
-            let below: Vec<Folder> = sessions
-                .iter()
-                .filter_map(|session| top.child(session.as_str()))
-                .collect();
+            let below: Vec<Folder> = sessions.iter().filter_map(|session| top.child(session.as_str())).collect();
             for folder in std::iter::once(top).chain(below) {
                 let Some(directory) = self.root.open_folder(&folder, false)? else {
                     continue;
@@ -262,13 +219,10 @@ impl Backend for PosixStore {
                     if !name.starts_with(TEMPORARY) {
                         return Ok(());
                     }
-                    let Ok(stat) = rustix::fs::statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW)
-                    else {
+                    let Ok(stat) = rustix::fs::statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW) else {
                         return Ok(());
                     };
-                    if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile
-                        && modified(&stat) < before
-                    {
+                    if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile && modified(&stat) < before {
                         match rustix::fs::unlinkat(&directory, name, AtFlags::empty()) {
                             Ok(()) => swept += 1,
                             Err(Errno::NOENT) => {}
@@ -290,20 +244,9 @@ impl Backend for PosixStore {
 impl<'d> Temporary<'d> {
     fn create(directory: BorrowedFd<'d>) -> rustix::io::Result<Self> {
         let name = temporary_name();
-        let flags =
-            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let file = File::from(rustix::fs::openat(
-            directory,
-            name.as_str(),
-            flags,
-            PRIVATE_FILE,
-        )?);
-        Ok(Self {
-            directory,
-            name,
-            file,
-            published: false,
-        })
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let file = File::from(rustix::fs::openat(directory, name.as_str(), flags, PRIVATE_FILE)?);
+        Ok(Self { directory, name, file, published: false })
     }
 
     /// Gives the file its final name, or fails with `EXIST` if that is taken.
@@ -311,13 +254,7 @@ impl<'d> Temporary<'d> {
         #[cfg(any(target_os = "linux", target_os = "android", target_vendor = "apple"))]
         {
             let flags = rustix::fs::RenameFlags::NOREPLACE;
-            match rustix::fs::renameat_with(
-                self.directory,
-                self.name.as_str(),
-                self.directory,
-                name,
-                flags,
-            ) {
+            match rustix::fs::renameat_with(self.directory, self.name.as_str(), self.directory, name, flags) {
                 Ok(()) => {
                     self.published = true;
                     return Ok(());
@@ -328,13 +265,7 @@ impl<'d> Temporary<'d> {
             }
         }
         // A hard link fails likewise if the name is taken; the temporary name then goes in `drop`.
-        rustix::fs::linkat(
-            self.directory,
-            self.name.as_str(),
-            self.directory,
-            name,
-            AtFlags::empty(),
-        )
+        rustix::fs::linkat(self.directory, self.name.as_str(), self.directory, name, AtFlags::empty())
     }
 }
 
@@ -364,7 +295,5 @@ fn modified(stat: &Stat) -> SystemTime {
     } else {
         SystemTime::UNIX_EPOCH.checked_add(seconds)
     };
-    whole
-        .and_then(|time| time.checked_add(nanos))
-        .unwrap_or(SystemTime::UNIX_EPOCH)
+    whole.and_then(|time| time.checked_add(nanos)).unwrap_or(SystemTime::UNIX_EPOCH)
 }

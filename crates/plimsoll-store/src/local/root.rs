@@ -13,14 +13,10 @@ use rustix::io::Errno;
 
 use crate::error::{Result, StoreError};
 
-const DIRECTORY: OFlags = OFlags::RDONLY
-    .union(OFlags::DIRECTORY)
-    .union(OFlags::CLOEXEC);
+const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 /// `NONBLOCK`, so that a named pipe in a file's place is found out instead of waited for.
-pub(super) const RECORD: OFlags = OFlags::RDONLY
-    .union(OFlags::NOFOLLOW)
-    .union(OFlags::NONBLOCK)
-    .union(OFlags::CLOEXEC);
+pub(super) const RECORD: OFlags =
+    OFlags::RDONLY.union(OFlags::NOFOLLOW).union(OFlags::NONBLOCK).union(OFlags::CLOEXEC);
 const PRIVATE_DIRECTORY: Mode = Mode::RWXU;
 pub(super) const PRIVATE_FILE: Mode = Mode::RUSR.union(Mode::WUSR);
 
@@ -34,10 +30,7 @@ pub(super) struct Root {
 
 impl Root {
     pub(super) fn new(path: PathBuf) -> Self {
-        Self {
-            path,
-            settled: Mutex::default(),
-        }
+        Self { path, settled: Mutex::default() }
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -49,9 +42,7 @@ impl Root {
     }
 
     pub(super) fn path_of(&self, folder: &Folder) -> PathBuf {
-        folder
-            .components()
-            .fold(self.path.clone(), |path, component| path.join(component))
+        folder.components().fold(self.path.clone(), |path, component| path.join(component))
     }
 
     fn open_root(&self, make: bool) -> Result<Option<OwnedFd>> {
@@ -64,10 +55,7 @@ impl Root {
                     .map_err(|errno| failed("open", &self.path, 0, errno))
             }
             Err(Errno::NOENT) => Ok(None),
-            Err(Errno::NOTDIR) => Err(StoreError::Foreign {
-                path: self.path.clone(),
-                expected: "directory",
-            }),
+            Err(Errno::NOTDIR) => Err(StoreError::Foreign { path: self.path.clone(), expected: "directory" }),
             Err(errno) => Err(failed("open", &self.path, 0, errno)),
         }
     }
@@ -75,19 +63,13 @@ impl Root {
     /// Makes the root and what is missing above it, and syncs every directory that got a new entry.
     fn make_root(&self) -> Result<()> {
         let present = self.path.ancestors().find(|ancestor| ancestor.is_dir());
-        let error =
-            |path: &Path, source| StoreError::from_io("create the directory", path, 0, source);
+        let error = |path: &Path, source| StoreError::from_io("create the directory", path, 0, source);
         fs::DirBuilder::new()
             .recursive(true)
             .mode(0o700)
             .create(&self.path)
             .map_err(|source| error(&self.path, source))?;
-        for directory in self
-            .path
-            .ancestors()
-            .skip(1)
-            .filter(|path| !path.as_os_str().is_empty())
-        {
+        for directory in self.path.ancestors().skip(1).filter(|path| !path.as_os_str().is_empty()) {
             let handle = File::open(directory).map_err(|source| error(directory, source))?;
             sync(handle.as_fd(), directory)?;
             if present == Some(directory) {
@@ -123,13 +105,7 @@ impl Root {
                 Ok(next) => next,
                 Err(Errno::NOENT) => return Ok(None),
                 Err(errno) => {
-                    return Err(refused(
-                        directory.as_fd(),
-                        component,
-                        &path,
-                        "directory",
-                        errno,
-                    ));
+                    return Err(refused(directory.as_fd(), component, &path, "directory", errno));
                 }
             };
             if make {
@@ -143,23 +119,18 @@ impl Root {
     /// Makes the root private if it is a store's and nothing else: a user may have named a directory with other things
     /// in it, whose permissions are not ours to change. What is below the root is private in any case.
     fn settle_root(&self, root: &OwnedFd) -> Result<()> {
-        let stat =
-            rustix::fs::fstat(root).map_err(|errno| failed("look at", &self.path, 0, errno))?;
+        let stat = rustix::fs::fstat(root).map_err(|errno| failed("look at", &self.path, 0, errno))?;
         if !self.is_unsettled(&stat) {
             return Ok(());
         }
         if is_loose(&stat) {
-            let entries =
-                Dir::read_from(root).map_err(|errno| failed("list", &self.path, 0, errno))?;
+            let entries = Dir::read_from(root).map_err(|errno| failed("list", &self.path, 0, errno))?;
             let mut ours = true;
             for entry in entries {
                 let entry = entry.map_err(|errno| failed("list", &self.path, 0, errno))?;
                 let name = entry.file_name().to_bytes();
                 ours &= matches!(name, b"." | b"..")
-                    || Folder::TOP
-                        .iter()
-                        .flat_map(Folder::components)
-                        .any(|top| top.as_bytes() == name);
+                    || Folder::TOP.iter().flat_map(Folder::components).any(|top| top.as_bytes() == name);
             }
             if ours {
                 rustix::fs::fchmod(root, PRIVATE_DIRECTORY)
@@ -175,8 +146,7 @@ impl Root {
     /// The entry is synced also when another process made the directory: that one may be about to do so, but what we
     /// are going to write must not depend on it.
     fn settle(&self, parent: &OwnedFd, directory: &OwnedFd, path: &Path) -> Result<()> {
-        let stat =
-            rustix::fs::fstat(directory).map_err(|errno| failed("look at", path, 0, errno))?;
+        let stat = rustix::fs::fstat(directory).map_err(|errno| failed("look at", path, 0, errno))?;
         if is_loose(&stat) {
             let private = |errno| failed("make private", path, 0, errno);
             rustix::fs::fchmod(directory, PRIVATE_DIRECTORY).map_err(private)?;
@@ -200,18 +170,11 @@ impl Root {
     }
 
     fn is_unsettled(&self, stat: &Stat) -> bool {
-        !self
-            .settled
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .contains(&identity(stat))
+        !self.settled.lock().unwrap_or_else(PoisonError::into_inner).contains(&identity(stat))
     }
 
     fn note_settled(&self, stat: &Stat) {
-        self.settled
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(identity(stat));
+        self.settled.lock().unwrap_or_else(PoisonError::into_inner).insert(identity(stat));
     }
 }
 
@@ -260,11 +223,7 @@ fn is_loose(stat: &Stat) -> bool {
     stat.st_mode & 0o077 != 0
 }
 
-#[allow(
-    clippy::useless_conversion,
-    clippy::unnecessary_fallible_conversions,
-    clippy::cast_sign_loss
-)]
+#[allow(clippy::useless_conversion, clippy::unnecessary_fallible_conversions, clippy::cast_sign_loss)]
 fn identity(stat: &Stat) -> (u64, u64) {
     // The width and sign of both differ from system to system; only equality counts.
     #[allow(clippy::unnecessary_cast)]

@@ -1,9 +1,6 @@
 //! Tests of the local store on Unix: privacy, links, crashes, full disks, many writers.
 
-#![allow(
-    clippy::single_range_in_vec_init,
-    reason = "one removed range is the usual case"
-)]
+#![allow(clippy::single_range_in_vec_init, reason = "one removed range is the usual case")]
 
 use std::collections::HashSet;
 use std::fs::{self, Permissions};
@@ -22,11 +19,7 @@ use crate::error::StoreError;
 use crate::{Compaction, Store, conformance};
 
 fn text(session: &str, call: &str) -> Key {
-    Record::Text(ArtifactId::new(
-        &SessionId::new(session),
-        &ToolCallId::new(call),
-    ))
-    .key()
+    Record::Text(ArtifactId::new(&SessionId::new(session), &ToolCallId::new(call))).key()
 }
 
 fn mode(path: &Path) -> u32 {
@@ -52,9 +45,7 @@ fn it_conforms() {
     let mut stores = 0;
     conformance::run(|| {
         stores += 1;
-        Arc::new(LocalStore::new(
-            root.path().join(stores.to_string()).join("deep/er"),
-        ))
+        Arc::new(LocalStore::new(root.path().join(stores.to_string()).join("deep/er")))
     })
     .unwrap();
 }
@@ -77,20 +68,13 @@ fn looser_permissions_from_before_are_tightened_before_writing() {
     let session = root.path().join("results/s");
     fs::create_dir_all(&session).unwrap();
     fs::write(session.join("old.txt"), "old").unwrap();
-    for (path, mode) in [
-        (root.path(), 0o755),
-        (&root.path().join("results"), 0o777),
-        (&session, 0o755),
-    ] {
+    for (path, mode) in [(root.path(), 0o755), (&root.path().join("results"), 0o777), (&session, 0o755)] {
         fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
     }
     fs::set_permissions(session.join("old.txt"), Permissions::from_mode(0o644)).unwrap();
     let store = LocalStore::new(root.path());
     // Also when the write itself cannot happen, because the name is taken.
-    assert_eq!(
-        store.create(&text("s", "old"), &[b"new"]).unwrap(),
-        Created::Different
-    );
+    assert_eq!(store.create(&text("s", "old"), &[b"new"]).unwrap(), Created::Different);
     for directory in ["", "results", "results/s"] {
         assert_eq!(mode(&root.path().join(directory)), 0o700, "`{directory}`");
     }
@@ -102,13 +86,8 @@ fn a_root_with_other_things_in_it_keeps_its_permissions() {
     let root = tempfile::tempdir().unwrap();
     fs::set_permissions(root.path(), Permissions::from_mode(0o755)).unwrap();
     fs::write(root.path().join("thesis.txt"), "the user's").unwrap();
-    LocalStore::new(root.path())
-        .create(&text("s", "c"), &[b"x"])
-        .unwrap();
-    assert_eq!(
-        (mode(root.path()), mode(&root.path().join("results"))),
-        (0o755, 0o700)
-    );
+    LocalStore::new(root.path()).create(&text("s", "c"), &[b"x"]).unwrap();
+    assert_eq!((mode(root.path()), mode(&root.path().join("results"))), (0o755, 0o700));
 }
 
 /// Mechanism 51: a symlinked session directory was followed.
@@ -140,22 +119,16 @@ fn mechanism_51_symbolic_links_are_refused_at_every_level() {
                 store.head(&key).map(drop).unwrap_err(),
             ];
             for error in refusals {
-                let StoreError::Symlink { path } = &error else {
-                    panic!("{level}: {error}")
-                };
+                let StoreError::Symlink { path } = &error else { panic!("{level}: {error}") };
                 assert_eq!(path, &link);
             }
             assert!(
                 store
                     .list(&Folder::Results)
-                    .map_or(true, |listing| listing.sessions.is_empty()
-                        || level.contains('.'))
+                    .map_or(true, |listing| listing.sessions.is_empty() || level.contains('.'))
             );
             let listed = store.list(&Folder::ResultsOf(SessionId::new("s")));
-            assert!(
-                listed.map_or(true, |listing| listing.records.is_empty()),
-                "{level}"
-            );
+            assert!(listed.map_or(true, |listing| listing.records.is_empty()), "{level}");
             assert_eq!(files_below(outside.path()), before);
         }
     }
@@ -167,10 +140,7 @@ fn a_root_reached_by_a_symbolic_link_is_fine() {
     fs::create_dir(place.path().join("real")).unwrap();
     symlink(place.path().join("real"), place.path().join("link")).unwrap();
     let store = LocalStore::new(place.path().join("link"));
-    assert_eq!(
-        store.create(&text("s", "c"), &[b"x"]).unwrap(),
-        Created::New
-    );
+    assert_eq!(store.create(&text("s", "c"), &[b"x"]).unwrap(), Created::New);
     assert_eq!(store.get(&text("s", "c")).unwrap(), Some(b"x".to_vec()));
 }
 
@@ -180,31 +150,13 @@ fn what_is_neither_directory_nor_file_is_refused() {
     fs::create_dir_all(root.path().join("results/s/c.txt")).unwrap();
     fs::write(root.path().join("epochs"), "").unwrap();
     let pipe = root.path().join("results/s/pipe.txt");
-    assert!(
-        Command::new("mkfifo")
-            .arg(&pipe)
-            .status()
-            .unwrap()
-            .success()
-    );
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     let store = LocalStore::new(root.path());
-    for key in [
-        text("s", "c"),
-        text("s", "pipe"),
-        Record::Body("s/~0123456789ab".parse().unwrap()).key(),
-    ] {
-        assert!(
-            matches!(store.get(&key), Err(StoreError::Foreign { .. })),
-            "{key}"
-        );
-        assert!(
-            matches!(store.create(&key, &[b"x"]), Err(StoreError::Foreign { .. })),
-            "{key}"
-        );
+    for key in [text("s", "c"), text("s", "pipe"), Record::Body("s/~0123456789ab".parse().unwrap()).key()] {
+        assert!(matches!(store.get(&key), Err(StoreError::Foreign { .. })), "{key}");
+        assert!(matches!(store.create(&key, &[b"x"]), Err(StoreError::Foreign { .. })), "{key}");
     }
-    let error = LocalStore::new(root.path().join("epochs"))
-        .create(&text("s", "c"), &[b"x"])
-        .unwrap_err();
+    let error = LocalStore::new(root.path().join("epochs")).create(&text("s", "c"), &[b"x"]).unwrap_err();
     assert!(matches!(error, StoreError::Foreign { .. }), "{error}");
 }
 
@@ -213,29 +165,14 @@ fn foreign_files_are_not_listed() {
     let root = tempfile::tempdir().unwrap();
     let store = LocalStore::new(root.path());
     store.create(&text("s", "c"), &[b"x"]).unwrap();
-    for foreign in [
-        "results/s/notes.md",
-        "results/s/~0123456789ab.txt",
-        "results/s/.tmp-1",
-        "results/stray.txt",
-    ] {
+    for foreign in ["results/s/notes.md", "results/s/~0123456789ab.txt", "results/s/.tmp-1", "results/stray.txt"] {
         fs::write(root.path().join(foreign), "foreign").unwrap();
     }
     fs::create_dir(root.path().join("results/not a session")).unwrap();
     let listing = store.list(&Folder::ResultsOf(SessionId::new("s"))).unwrap();
-    assert_eq!(
-        listing
-            .records
-            .iter()
-            .map(|entry| entry.key.to_string())
-            .collect::<Vec<_>>(),
-        ["results/s/c.txt"]
-    );
+    assert_eq!(listing.records.iter().map(|entry| entry.key.to_string()).collect::<Vec<_>>(), ["results/s/c.txt"]);
     let top = store.list(&Folder::Results).unwrap();
-    assert_eq!(
-        (top.records.len(), top.sessions),
-        (0, vec![SessionId::new("s")])
-    );
+    assert_eq!((top.records.len(), top.sessions), (0, vec![SessionId::new("s")]));
 }
 
 #[test]
@@ -255,53 +192,31 @@ fn stale_temporary_files_are_swept_by_age() {
 #[test]
 fn failures_of_the_system_say_what_to_do() {
     let cases = [
-        (
-            rustix::io::Errno::NOSPC,
-            "no room to write 3.0 KiB at /store/x: ",
-        ),
-        (
-            rustix::io::Errno::DQUOT,
-            "no room to write 3.0 KiB at /store/x: ",
-        ),
-        (
-            rustix::io::Errno::ACCESS,
-            "no permission to write /store/x: ",
-        ),
+        (rustix::io::Errno::NOSPC, "no room to write 3.0 KiB at /store/x: "),
+        (rustix::io::Errno::DQUOT, "no room to write 3.0 KiB at /store/x: "),
+        (rustix::io::Errno::ACCESS, "no permission to write /store/x: "),
         (rustix::io::Errno::ROFS, "no permission to write /store/x: "),
     ];
     for (errno, start) in cases {
-        let error =
-            StoreError::from_io("write", Path::new("/store/x"), 3072, errno.into()).to_string();
-        assert!(
-            error.starts_with(start) && error.contains("--store"),
-            "{error}"
-        );
+        let error = StoreError::from_io("write", Path::new("/store/x"), 3072, errno.into()).to_string();
+        assert!(error.starts_with(start) && error.contains("--store"), "{error}");
     }
 }
 
 /// Runs one test of this binary as a process of its own, with the store's root in its environment.
 fn child(test: &str, root: &Path) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command
-        .args(["--exact", "--ignored", "--nocapture", test])
-        .env("PLIMSOLL_TEST_ROOT", root);
+    command.args(["--exact", "--ignored", "--nocapture", test]).env("PLIMSOLL_TEST_ROOT", root);
     command
 }
 
 fn child_root() -> PathBuf {
-    std::env::var_os("PLIMSOLL_TEST_ROOT")
-        .expect("runs in a child process only")
-        .into()
+    std::env::var_os("PLIMSOLL_TEST_ROOT").expect("runs in a child process only").into()
 }
 
 /// Content that names its call and cannot be mistaken for a part of itself.
 fn content(call: &str, size: usize) -> Vec<u8> {
-    format!("{call}:")
-        .into_bytes()
-        .into_iter()
-        .cycle()
-        .take(size)
-        .collect()
+    format!("{call}:").into_bytes().into_iter().cycle().take(size).collect()
 }
 
 /// Written in small parts, so that a write takes long enough to be killed in its middle.
@@ -320,10 +235,7 @@ fn child_that_writes_until_it_is_killed() {
         println!("stored {call}");
         document.extend_from_slice(&content(&call, 70_000));
         document.extend_from_slice(blake3::hash(&document).to_hex().as_bytes());
-        let epoch = EpochId::new(
-            &SessionId::new("s"),
-            blake3::hash(call.as_bytes()).as_bytes(),
-        );
+        let epoch = EpochId::new(&SessionId::new("s"), blake3::hash(call.as_bytes()).as_bytes());
         let record = format!("{{\"size\":{}}}", document.len());
         let compaction = Compaction {
             epoch: &epoch,
@@ -344,24 +256,17 @@ fn mechanism_56_a_writer_killed_at_any_moment_leaves_whole_records_and_no_lock()
     let root = tempfile::tempdir().unwrap();
     let mut reported = HashSet::new();
     for round in 0..32_u64 {
-        let mut writer = child(
-            "local::tests::child_that_writes_until_it_is_killed",
-            root.path(),
-        )
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-        let mut lines = BufReader::new(writer.stdout.take().unwrap())
-            .lines()
-            .map_while(Result::ok);
+        let mut writer = child("local::tests::child_that_writes_until_it_is_killed", root.path())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(writer.stdout.take().unwrap()).lines().map_while(Result::ok);
         let first = lines.by_ref().find(|line| line.starts_with("stored "));
         reported.extend(first);
         std::thread::sleep(Duration::from_micros(round * 7_919 % 40_000));
         writer.kill().unwrap();
         writer.wait().unwrap();
-        reported.extend(
-            lines.filter(|line| line.starts_with("stored ") || line.starts_with("archived ")),
-        );
+        reported.extend(lines.filter(|line| line.starts_with("stored ") || line.starts_with("archived ")));
     }
 
     let store = Store::local(root.path());
@@ -372,73 +277,38 @@ fn mechanism_56_a_writer_killed_at_any_moment_leaves_whole_records_and_no_lock()
             "stored" => text("s", id),
             _ => Record::Epoch(id.parse().unwrap()).key(),
         };
-        assert!(
-            store.backend().head(&key).unwrap().is_some(),
-            "{line}, and is gone"
-        );
+        assert!(store.backend().head(&key).unwrap().is_some(), "{line}, and is gone");
     }
     assert!(reported.len() >= 32);
-    for entry in store
-        .backend()
-        .list(&Folder::ResultsOf(session.clone()))
-        .unwrap()
-        .records
-    {
-        let Some(Record::Text(id)) = entry.key.record() else {
-            panic!("{}", entry.key)
-        };
+    for entry in store.backend().list(&Folder::ResultsOf(session.clone())).unwrap().records {
+        let Some(Record::Text(id)) = entry.key.record() else { panic!("{}", entry.key) };
         assert!(
             store.backend().get(&entry.key).unwrap() == Some(content(id.name(), KILLED_SIZE)),
             "{id} is not whole"
         );
     }
     let mut epochs = 0;
-    for entry in store
-        .backend()
-        .list(&Folder::EpochsOf(session))
-        .unwrap()
-        .records
-    {
+    for entry in store.backend().list(&Folder::EpochsOf(session)).unwrap().records {
         match entry.key.record() {
             // Never a record without its body.
             Some(Record::Epoch(epoch)) => {
                 let document = store.document(&epoch).unwrap();
                 let record = store.epoch_record(&epoch).unwrap().unwrap();
-                assert_eq!(
-                    record,
-                    format!("{{\"size\":{}}}", document.size()).into_bytes()
-                );
+                assert_eq!(record, format!("{{\"size\":{}}}", document.size()).into_bytes());
                 assert!(document.pieces().all(|piece| piece.is_ok()), "{epoch}");
                 epochs += 1;
             }
-            Some(Record::Body(epoch)) => assert!(
-                store
-                    .document(&epoch)
-                    .unwrap()
-                    .pieces()
-                    .all(|piece| piece.is_ok())
-            ),
+            Some(Record::Body(epoch)) => assert!(store.document(&epoch).unwrap().pieces().all(|piece| piece.is_ok())),
             other => panic!("{other:?}"),
         }
     }
     assert!(epochs > 0);
     // The next writer needs nobody's help, and what was left is swept.
-    store
-        .backend()
-        .create(&text("s", "after"), &[b"x"])
-        .unwrap();
-    let swept = store
-        .backend()
-        .sweep(SystemTime::now() + Duration::from_secs(60))
-        .unwrap();
+    store.backend().create(&text("s", "after"), &[b"x"]).unwrap();
+    let swept = store.backend().sweep(SystemTime::now() + Duration::from_secs(60)).unwrap();
     assert!(swept > 0, "no writer was killed in the middle of a write");
     assert!(
-        files_below(root.path()).iter().all(|path| !path
-            .file_name()
-            .unwrap()
-            .to_str()
-            .unwrap()
-            .starts_with('.'))
+        files_below(root.path()).iter().all(|path| !path.file_name().unwrap().to_str().unwrap().starts_with('.'))
     );
 }
 
@@ -448,19 +318,8 @@ fn child_that_writes_to_a_shared_session() {
     let store = LocalStore::new(child_root());
     for number in 0..10 {
         let call = format!("{}-{number}", std::process::id());
-        assert_eq!(
-            store
-                .create(&text("shared", &call), &[&content(&call, 20_000)])
-                .unwrap(),
-            Created::New
-        );
-        if store
-            .create(
-                &text("shared", &format!("contended-{number}")),
-                &[call.as_bytes()],
-            )
-            .unwrap()
-            == Created::New
+        assert_eq!(store.create(&text("shared", &call), &[&content(&call, 20_000)]).unwrap(), Created::New);
+        if store.create(&text("shared", &format!("contended-{number}")), &[call.as_bytes()]).unwrap() == Created::New
         {
             println!("\nwon {number} {call}");
         }
@@ -472,13 +331,10 @@ fn sixteen_processes_writing_to_one_session_lose_nothing() {
     let root = tempfile::tempdir().unwrap();
     let writers: Vec<_> = (0..16)
         .map(|_| {
-            child(
-                "local::tests::child_that_writes_to_a_shared_session",
-                root.path(),
-            )
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap()
+            child("local::tests::child_that_writes_to_a_shared_session", root.path())
+                .stdout(Stdio::piped())
+                .spawn()
+                .unwrap()
         })
         .collect();
     let store = LocalStore::new(root.path());
@@ -491,16 +347,11 @@ fn sixteen_processes_writing_to_one_session_lose_nothing() {
             assert!(store.get(&text("shared", &call)).unwrap() == Some(content(&call, 20_000)));
         }
         for line in String::from_utf8(output.stdout).unwrap().lines() {
-            let Some((number, call)) = line
-                .strip_prefix("won ")
-                .and_then(|won| won.split_once(' '))
-            else {
+            let Some((number, call)) = line.strip_prefix("won ").and_then(|won| won.split_once(' ')) else {
                 continue;
             };
             assert!(won.insert(number.to_owned()), "two processes won {number}");
-            let contended = store
-                .get(&text("shared", &format!("contended-{number}")))
-                .unwrap();
+            let contended = store.get(&text("shared", &format!("contended-{number}"))).unwrap();
             assert_eq!(contended, Some(call.as_bytes().to_vec()));
         }
     }
@@ -513,18 +364,11 @@ fn sixteen_processes_writing_to_one_session_lose_nothing() {
 fn child_that_has_no_room() {
     let root = child_root();
     let store = LocalStore::new(&root);
-    let error = store
-        .create(&text("s", "large"), &[&vec![7; 1 << 20]])
-        .unwrap_err();
-    let StoreError::Full { path, .. } = &error else {
-        panic!("{error}")
-    };
+    let error = store.create(&text("s", "large"), &[&vec![7; 1 << 20]]).unwrap_err();
+    let StoreError::Full { path, .. } = &error else { panic!("{error}") };
     assert!(path.ends_with("results/s/large.txt"));
     assert_eq!(store.get(&text("s", "large")).unwrap(), None);
-    assert_eq!(
-        store.create(&text("s", "small"), &[b"x"]).unwrap(),
-        Created::New
-    );
+    assert_eq!(store.create(&text("s", "small"), &[b"x"]).unwrap(), Created::New);
     assert_eq!(files_below(&root).len(), 1);
 }
 
@@ -541,8 +385,5 @@ fn a_write_that_finds_no_room_leaves_nothing_and_says_so() {
         .status()
         .unwrap();
     assert!(status.success());
-    assert!(
-        root.path().join("results/s/small.txt").exists(),
-        "the child did not run its test"
-    );
+    assert!(root.path().join("results/s/small.txt").exists(), "the child did not run its test");
 }

@@ -12,15 +12,7 @@ use crate::{Compaction, NewResult};
 fn put(store: &Store, content: &[u8]) -> RecallId {
     let (session, call) = (SessionId::new("s"), ToolCallId::new("c"));
     let now = SystemTime::now();
-    let result = NewResult {
-        session: &session,
-        call: &call,
-        content,
-        tool: None,
-        arguments: None,
-        kind: None,
-        now,
-    };
+    let result = NewResult { session: &session, call: &call, content, tool: None, arguments: None, kind: None, now };
     store.put_result(&result, |_| None).unwrap().id.into()
 }
 
@@ -42,10 +34,7 @@ fn an_offset_at_or_past_the_end_states_the_size() {
     let id = put(&store, b"0123456789");
     let recalled = store.open_recall(&id).unwrap();
     for offset in [10, 11, u64::MAX] {
-        assert!(matches!(
-            recalled.page(offset, 1),
-            Err(StoreError::PastEnd { size: 10, .. })
-        ));
+        assert!(matches!(recalled.page(offset, 1), Err(StoreError::PastEnd { size: 10, .. })));
     }
     insta::assert_snapshot!(
         recalled.page(10, 1).unwrap_err(),
@@ -54,10 +43,7 @@ fn an_offset_at_or_past_the_end_states_the_size() {
     let store = Store::memory();
     let id = put(&store, b"");
     assert_eq!(store.recall(&id).unwrap(), b"");
-    assert_eq!(
-        store.open_recall(&id).unwrap().page(0, PAGE).unwrap().bytes,
-        b""
-    );
+    assert_eq!(store.open_recall(&id).unwrap().page(0, PAGE).unwrap().bytes, b"");
     assert_eq!(store.open_recall(&id).unwrap().lines(1..=5).unwrap(), b"");
 }
 
@@ -66,27 +52,10 @@ fn lines_count_from_one_and_include_both_ends() {
     let store = Store::memory();
     let id = put(&store, b"a\nb\r\n\nd");
     let recalled = store.open_recall(&id).unwrap();
-    for (lines, expected) in [
-        (1..=1, "a\n"),
-        (2..=3, "b\r\n\n"),
-        (4..=4, "d"),
-        (0..=1, "a\n"),
-        (3..=99, "\nd"),
-    ] {
-        assert_eq!(
-            recalled.lines(lines.clone()).unwrap(),
-            expected.as_bytes(),
-            "{lines:?}"
-        );
+    for (lines, expected) in [(1..=1, "a\n"), (2..=3, "b\r\n\n"), (4..=4, "d"), (0..=1, "a\n"), (3..=99, "\nd")] {
+        assert_eq!(recalled.lines(lines.clone()).unwrap(), expected.as_bytes(), "{lines:?}");
     }
-    assert!(matches!(
-        recalled.lines(5..=6),
-        Err(StoreError::PastEnd {
-            size: 4,
-            unit: "line",
-            ..
-        })
-    ));
+    assert!(matches!(recalled.lines(5..=6), Err(StoreError::PastEnd { size: 4, unit: "line", .. })));
 }
 
 #[test]
@@ -96,10 +65,7 @@ fn a_changed_text_is_found_out() {
     let id = put(&store, b"as it was");
     fs::write(root.path().join("results/s/c.txt"), "as it is!").unwrap();
     let error = store.recall(&id).unwrap_err().to_string();
-    assert!(
-        error.starts_with("s/c is damaged: BLAKE3 ") && error.contains("results/s/c.txt"),
-        "{error}"
-    );
+    assert!(error.starts_with("s/c is damaged: BLAKE3 ") && error.contains("results/s/c.txt"), "{error}");
 }
 
 #[test]
@@ -107,10 +73,7 @@ fn unknown_pruned_and_malformed_ids_are_told_apart() {
     let store = Store::memory();
     let id: RecallId = "s/c".parse().unwrap();
     let unknown = store.recall(&id).unwrap_err().to_string();
-    store
-        .backend()
-        .create(&Record::Pruned(SessionId::new("s")).key(), &[b"{}"])
-        .unwrap();
+    store.backend().create(&Record::Pruned(SessionId::new("s")).key(), &[b"{}"]).unwrap();
     let pruned = store.recall(&id).unwrap_err().to_string();
     let malformed = StoreError::from("../s".parse::<RecallId>().unwrap_err()).to_string();
     insta::assert_snapshot!([unknown, pruned, malformed].join("\n"), @r"

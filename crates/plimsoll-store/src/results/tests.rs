@@ -5,24 +5,12 @@ use std::fs;
 use super::*;
 
 fn result<'a>(session: &'a SessionId, call: &'a ToolCallId, content: &'a [u8]) -> NewResult<'a> {
-    NewResult {
-        session,
-        call,
-        content,
-        tool: Some("Bash"),
-        arguments: None,
-        kind: None,
-        now: SystemTime::now(),
-    }
+    NewResult { session, call, content, tool: Some("Bash"), arguments: None, kind: None, now: SystemTime::now() }
 }
 
 fn put(store: &Store, session: &str, call: &str, content: &[u8]) -> StoredResult {
     let (session, call) = (SessionId::new(session), ToolCallId::new(call));
-    store
-        .put_result(&result(&session, &call, content), |id| {
-            Some(format!("[{id}]"))
-        })
-        .unwrap()
+    store.put_result(&result(&session, &call, content), |id| Some(format!("[{id}]"))).unwrap()
 }
 
 fn on_every_store(check: impl Fn(&Store)) {
@@ -58,14 +46,9 @@ fn the_same_content_is_one_artifact_and_its_first_record_holds() {
         let first = put(store, "s", "c", b"content");
         let (session, call) = (SessionId::new("s"), ToolCallId::new("c"));
         let again = store
-            .put_result(&result(&session, &call, b"content"), |_| {
-                Some("cut by a later version".to_owned())
-            })
+            .put_result(&result(&session, &call, b"content"), |_| Some("cut by a later version".to_owned()))
             .unwrap();
-        assert_eq!(
-            (again.id, again.meta, again.first),
-            (first.id, first.meta, false)
-        );
+        assert_eq!((again.id, again.meta, again.first), (first.id, first.meta, false));
     });
 }
 
@@ -73,10 +56,7 @@ fn the_same_content_is_one_artifact_and_its_first_record_holds() {
 fn a_text_whose_writer_was_killed_before_the_record_is_completed() {
     on_every_store(|store| {
         let id: ArtifactId = "s/c".parse().unwrap();
-        store
-            .backend()
-            .create(&Record::Text(id.clone()).key(), &[b"content"])
-            .unwrap();
+        store.backend().create(&Record::Text(id.clone()).key(), &[b"content"]).unwrap();
         assert_eq!(store.recall(&id.clone().into()).unwrap(), b"content");
         let stored = put(store, "s", "c", b"content");
         assert_eq!((stored.id, stored.first), (id, true));
@@ -89,22 +69,12 @@ fn ids_that_differ_only_in_case_stay_apart_on_any_file_system() {
     let root = tempfile::tempdir().unwrap();
     let store = Store::local(root.path());
     put(&store, "abc", "Call", b"of the lower one");
-    fs::rename(
-        root.path().join("results/abc"),
-        root.path().join("results/ABC"),
-    )
-    .unwrap();
+    fs::rename(root.path().join("results/abc"), root.path().join("results/ABC")).unwrap();
     let upper: ArtifactId = "ABC/Call".parse().unwrap();
-    assert!(matches!(
-        store.recall(&upper.clone().into()),
-        Err(StoreError::Unknown { .. })
-    ));
+    assert!(matches!(store.recall(&upper.clone().into()), Err(StoreError::Unknown { .. })));
     for content in [&b"of the upper one"[..], b"of the lower one"] {
         let stored = put(&store, "ABC", "Call", content);
-        assert_eq!(
-            stored.id,
-            ArtifactId::variant(&SessionId::new("ABC"), &ToolCallId::new("Call"), content)
-        );
+        assert_eq!(stored.id, ArtifactId::variant(&SessionId::new("ABC"), &ToolCallId::new("Call"), content));
         assert_eq!(store.recall(&stored.id.into()).unwrap(), content);
     }
     // The plain id now finds what is its own.
@@ -119,12 +89,7 @@ fn mechanism_43_a_call_id_of_1500_bytes_is_stored() {
         for content in [&b"one"[..], b"two"] {
             let stored = put(store, &raw, &raw, content);
             assert_eq!(stored.meta.call, raw);
-            assert_eq!(
-                store
-                    .recall(&stored.id.to_string().parse().unwrap())
-                    .unwrap(),
-                content
-            );
+            assert_eq!(store.recall(&stored.id.to_string().parse().unwrap()).unwrap(), content);
         }
     });
 }
@@ -135,24 +100,11 @@ fn mechanism_50_hostile_raw_ids_stay_inside() {
     let place = tempfile::tempdir().unwrap();
     let root = place.path().join("root");
     let store = Store::local(&root);
-    for raw in [
-        "../../x",
-        "/etc/x",
-        "..",
-        ".",
-        "",
-        "a\0b",
-        "C:\\x",
-        "~/x",
-        "a/../../../x",
-    ] {
+    for raw in ["../../x", "/etc/x", "..", ".", "", "a\0b", "C:\\x", "~/x", "a/../../../x"] {
         let stored = put(&store, raw, raw, raw.as_bytes());
         assert_eq!(store.recall(&stored.id.into()).unwrap(), raw.as_bytes());
     }
-    let names: Vec<_> = fs::read_dir(place.path())
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name())
-        .collect();
+    let names: Vec<_> = fs::read_dir(place.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(names, ["root"]);
     assert_eq!(fs::read_dir(&root).unwrap().count(), 1);
 }
@@ -161,17 +113,8 @@ fn mechanism_50_hostile_raw_ids_stay_inside() {
 fn a_record_of_a_newer_version_is_named_as_such() {
     let store = Store::memory();
     let id: ArtifactId = "s/c".parse().unwrap();
-    store
-        .backend()
-        .create(&Record::Text(id.clone()).key(), &[b"x"])
-        .unwrap();
-    store
-        .backend()
-        .create(
-            &Record::Meta(id.clone()).key(),
-            &[br#"{"form":2,"everything":"else"}"#],
-        )
-        .unwrap();
+    store.backend().create(&Record::Text(id.clone()).key(), &[b"x"]).unwrap();
+    store.backend().create(&Record::Meta(id.clone()).key(), &[br#"{"form":2,"everything":"else"}"#]).unwrap();
     let error = store.recall(&id.into()).unwrap_err();
     insta::assert_snapshot!(
         error,
@@ -184,20 +127,8 @@ fn the_record_reads_as_it_was_first_written() {
     let store = Store::memory();
     let (session, call) = (SessionId::new("s/1"), ToolCallId::new("c"));
     let now = SystemTime::UNIX_EPOCH + std::time::Duration::from_millis(1_234);
-    let stored = store
-        .put_result(
-            &NewResult {
-                now,
-                ..result(&session, &call, b"x\n")
-            },
-            |_| None,
-        )
-        .unwrap();
-    let json = store
-        .backend()
-        .get(&Record::Meta(stored.id).key())
-        .unwrap()
-        .unwrap();
+    let stored = store.put_result(&NewResult { now, ..result(&session, &call, b"x\n") }, |_| None).unwrap();
+    let json = store.backend().get(&Record::Meta(stored.id).key()).unwrap().unwrap();
     insta::assert_snapshot!(
         String::from_utf8(json).unwrap(),
         @r#"{"form":1,"session":"s/1","call":"c","tool":"Bash","bytes":2,"lines":1,"blake3":"44c77418e27569db9213c6b43d9049ecffb5496f7d0e3d4254bb68410adecc3e","created":1234}"#

@@ -39,18 +39,12 @@ impl Counting {
             // The rule that counts the most among those in use.
             TokenizerHint::Unknown => (Family::Generic, ImageRule::CLAUDE),
         };
-        Self {
-            counter: Counter::estimated(counter),
-            images,
-        }
+        Self { counter: Counter::estimated(counter), images }
     }
 
     /// Counts text by an encoding of `OpenAI`, and images by `OpenAI`'s rule.
     pub const fn exact(encoding: Encoding) -> Self {
-        Self {
-            counter: Counter::exact(encoding),
-            images: ImageRule::OPENAI_TILES,
-        }
+        Self { counter: Counter::exact(encoding), images: ImageRule::OPENAI_TILES }
     }
 
     /// What counts the text.
@@ -73,14 +67,10 @@ impl Count for Counting {
         let bytes = media.data.map_or(0, |data| data.raw().len() as u64);
         match media.kind {
             MediaKind::Image => {
-                let size = media
-                    .data
-                    .and_then(|data| ImageSize::of_base64(&data.decode_start(200_000)));
+                let size = media.data.and_then(|data| ImageSize::of_base64(&data.decode_start(200_000)));
                 self.images.tokens(size)
             }
-            MediaKind::Document | MediaKind::File => {
-                self.images.pdf_tokens(1 + bytes / PDF_BYTES_A_PAGE)
-            }
+            MediaKind::Document | MediaKind::File => self.images.pdf_tokens(1 + bytes / PDF_BYTES_A_PAGE),
             // 32 tokens a second (Gemini's guide), at 16 KB a second: some 21 KB in base64.
             MediaKind::Audio => Tokens(32 + bytes / 666),
         }
@@ -99,23 +89,9 @@ mod tests {
     #[test]
     fn base64_is_sized_up_and_never_counted_as_text() {
         // A PNG header of 1,000 × 1,000 pixels, and half a megabyte behind it.
-        let png = [
-            &b"iVBORw0KGgoAAAANSUhEUgAAA+gAAAPo"[..],
-            &vec![b'A'; 500_000],
-        ]
-        .concat();
-        let media = Media {
-            kind: MediaKind::Image,
-            media_type: None,
-            data: Some(Text::json(&png, false)),
-        };
-        assert_eq!(
-            Counting::for_model(Some("claude-sonnet-4-5")).media(&media),
-            Tokens(1_296)
-        );
-        assert_eq!(
-            Counting::for_model(Some("gpt-4o")).media(&media),
-            Tokens(765)
-        );
+        let png = [&b"iVBORw0KGgoAAAANSUhEUgAAA+gAAAPo"[..], &vec![b'A'; 500_000]].concat();
+        let media = Media { kind: MediaKind::Image, media_type: None, data: Some(Text::json(&png, false)) };
+        assert_eq!(Counting::for_model(Some("claude-sonnet-4-5")).media(&media), Tokens(1_296));
+        assert_eq!(Counting::for_model(Some("gpt-4o")).media(&media), Tokens(765));
     }
 }

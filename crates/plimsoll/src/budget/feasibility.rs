@@ -31,16 +31,9 @@ pub enum Feasibility {
 /// assert_eq!(feasibility(Tokens(2_000), Tokens(500), &thresholds), Feasibility::Feasible);
 /// assert!(matches!(feasibility(Tokens(7_000), Tokens(500), &thresholds), Feasibility::Infeasible { .. }));
 /// ```
-pub fn feasibility(
-    irreducible: Tokens,
-    minimal_summary: Tokens,
-    thresholds: &Thresholds,
-) -> Feasibility {
+pub fn feasibility(irreducible: Tokens, minimal_summary: Tokens, thresholds: &Thresholds) -> Feasibility {
     if irreducible + minimal_summary > thresholds.compact {
-        Feasibility::Infeasible {
-            irreducible,
-            limit: thresholds.compact,
-        }
+        Feasibility::Infeasible { irreducible, limit: thresholds.compact }
     } else {
         Feasibility::Feasible
     }
@@ -84,11 +77,7 @@ pub fn accept(before: Tokens, after: Tokens, target: Tokens) -> Acceptance {
         return Acceptance::NotSmaller;
     }
     let by_a_tenth = u128::from((before - after).0).saturating_mul(10) >= u128::from(before.0);
-    if after <= target || by_a_tenth {
-        Acceptance::Accepted
-    } else {
-        Acceptance::TooLittle
-    }
+    if after <= target || by_a_tenth { Acceptance::Accepted } else { Acceptance::TooLittle }
 }
 
 #[cfg(test)]
@@ -100,65 +89,32 @@ mod tests {
 
     #[test]
     fn mechanism_22_tools_above_the_threshold_are_infeasible_not_a_loop() {
-        let capacity = Capacity {
-            context_window: Some(Tokens(200_000)),
-            ..Capacity::default()
-        };
+        let capacity = Capacity { context_window: Some(Tokens(200_000)), ..Capacity::default() };
         let thresholds = threshold(&capacity, &Policy::default(), None);
         let answer = feasibility(Tokens(160_000), Tokens(500), &thresholds);
-        assert_eq!(
-            answer,
-            Feasibility::Infeasible {
-                irreducible: Tokens(160_000),
-                limit: Tokens(153_000)
-            }
-        );
-        assert_eq!(
-            feasibility(Tokens(152_500), Tokens(500), &thresholds),
-            Feasibility::Feasible
-        );
+        assert_eq!(answer, Feasibility::Infeasible { irreducible: Tokens(160_000), limit: Tokens(153_000) });
+        assert_eq!(feasibility(Tokens(152_500), Tokens(500), &thresholds), Feasibility::Feasible);
     }
 
     #[test]
     fn mechanism_22_no_room_at_all_is_infeasible() {
-        let capacity = Capacity {
-            context_window: Some(Tokens(0)),
-            ..Capacity::default()
-        };
+        let capacity = Capacity { context_window: Some(Tokens(0)), ..Capacity::default() };
         let thresholds = threshold(&capacity, &Policy::default(), None);
-        assert!(matches!(
-            feasibility(Tokens(1), Tokens(0), &thresholds),
-            Feasibility::Infeasible { .. }
-        ));
-        assert!(matches!(
-            feasibility(Tokens::MAX, Tokens::MAX, &thresholds),
-            Feasibility::Infeasible { .. }
-        ));
+        assert!(matches!(feasibility(Tokens(1), Tokens(0), &thresholds), Feasibility::Infeasible { .. }));
+        assert!(matches!(feasibility(Tokens::MAX, Tokens::MAX, &thresholds), Feasibility::Infeasible { .. }));
     }
 
     #[test]
     fn mechanism_24_a_compaction_must_make_progress() {
-        assert_eq!(
-            accept(Tokens(150_000), Tokens(149_000), Tokens(72_000)),
-            Acceptance::TooLittle
-        );
+        assert_eq!(accept(Tokens(150_000), Tokens(149_000), Tokens(72_000)), Acceptance::TooLittle);
         // Even under the target, what did not shrink has forgotten nothing.
-        assert_eq!(
-            accept(Tokens(50_000), Tokens(50_000), Tokens(72_000)),
-            Acceptance::NotSmaller
-        );
+        assert_eq!(accept(Tokens(50_000), Tokens(50_000), Tokens(72_000)), Acceptance::NotSmaller);
     }
 
     #[test]
     fn mechanism_25_what_grew_is_refused_whatever_the_target() {
-        assert_eq!(
-            accept(Tokens(210_000), Tokens(215_000), Tokens::MAX),
-            Acceptance::NotSmaller
-        );
-        assert_eq!(
-            accept(Tokens(0), Tokens(0), Tokens::MAX),
-            Acceptance::NotSmaller
-        );
+        assert_eq!(accept(Tokens(210_000), Tokens(215_000), Tokens::MAX), Acceptance::NotSmaller);
+        assert_eq!(accept(Tokens(0), Tokens(0), Tokens::MAX), Acceptance::NotSmaller);
     }
 
     proptest! {

@@ -8,9 +8,7 @@ use twox_hash::XxHash3_128;
 
 use crate::Tokens;
 use crate::token::{Counter, Method};
-use crate::transcript::{
-    Author, Block, BlockKind, Media, MediaKind, Message, Role, provider_compaction,
-};
+use crate::transcript::{Author, Block, BlockKind, Media, MediaKind, Message, Role, provider_compaction};
 use crate::wire::{Document, Format, Text};
 
 /// What every message costs beside its content: role and separators.
@@ -102,13 +100,7 @@ impl ByKind {
     /// The sum over all kinds.
     pub fn total(&self) -> Tokens {
         let calls = self.tool_call + self.tool_result;
-        self.text
-            + self.thinking
-            + calls
-            + self.media
-            + self.compaction
-            + self.opaque
-            + self.overhead
+        self.text + self.thinking + calls + self.media + self.compaction + self.opaque + self.overhead
     }
 
     fn add(&mut self, other: &Self) {
@@ -268,11 +260,7 @@ impl<C: Count> Meter<C> {
 
     /// Makes a meter whose hash is seeded: for whoever measures conversations of people who may want to mislead it.
     pub fn with_seed(count: C, seed: u64) -> Self {
-        Self {
-            count,
-            known: HashMap::new(),
-            seed,
-        }
+        Self { count, known: HashMap::new(), seed }
     }
 
     /// What it counts with.
@@ -290,20 +278,11 @@ impl<C: Count> Meter<C> {
         let mut method = self.count.method();
         let mut worst = |counted: &Counted| method = method.max(counted.method);
 
-        let spans: Vec<&[u8]> = transcript
-            .system
-            .iter()
-            .map(|block| block.span.of(bytes))
-            .collect();
-        let system = self.counted(b"system", &spans, |meter| {
-            meter.blocks(&transcript.system, |block| block.span.len())
-        });
+        let spans: Vec<&[u8]> = transcript.system.iter().map(|block| block.span.of(bytes)).collect();
+        let system =
+            self.counted(b"system", &spans, |meter| meter.blocks(&transcript.system, |block| block.span.len()));
         worst(&system);
-        let spans: Vec<&[u8]> = transcript
-            .tools
-            .iter()
-            .map(|tool| tool.span.of(bytes))
-            .collect();
+        let spans: Vec<&[u8]> = transcript.tools.iter().map(|tool| tool.span.of(bytes)).collect();
         let tools = self.counted(b"tools", &spans, |meter| meter.tools(&spans));
         worst(&tools);
 
@@ -350,12 +329,7 @@ impl<C: Count> Meter<C> {
         counted.kinds.total()
     }
 
-    fn message(
-        &mut self,
-        document: &Document<'_>,
-        message: &Message<'_>,
-        skipped: usize,
-    ) -> Counted {
+    fn message(&mut self, document: &Document<'_>, message: &Message<'_>, skipped: usize) -> Counted {
         let bytes = document.bytes();
         let entries = message.entries.iter();
         let spans: Vec<&[u8]> = entries
@@ -367,8 +341,8 @@ impl<C: Count> Meter<C> {
         self.counted(&tag, &spans, |meter| {
             // The items of reasoning hold more than the parts that are shown: what is sealed is in the item itself.
             let thinks = |block: &Block<'_>| matches!(block.kind, BlockKind::Thinking { .. });
-            let is_item = matches!(document.format(), Format::OpenaiResponses | Format::Codex)
-                && blocks.iter().all(thinks);
+            let is_item =
+                matches!(document.format(), Format::OpenaiResponses | Format::Codex) && blocks.iter().all(thinks);
             let size = |block: &Block<'_>| {
                 if is_item {
                     spans.iter().map(|span| span.len()).sum::<usize>() / blocks.len().max(1)
@@ -383,12 +357,7 @@ impl<C: Count> Meter<C> {
     }
 
     /// Looks up the counts of these bytes, or counts.
-    fn counted(
-        &mut self,
-        tag: &[u8],
-        bytes: &[&[u8]],
-        count: impl FnOnce(&Self) -> Counted,
-    ) -> Counted {
+    fn counted(&mut self, tag: &[u8], bytes: &[&[u8]], count: impl FnOnce(&Self) -> Counted) -> Counted {
         // Each part is hashed under the hash of what precedes it, so that where parts end matters too.
         let mut key = XxHash3_128::oneshot_with_seed(self.seed, tag);
         for part in bytes {
@@ -416,17 +385,11 @@ impl<C: Count> Meter<C> {
         if !definitions.is_empty() {
             kinds.overhead = TOOLS_OVERHEAD;
         }
-        Counted {
-            kinds,
-            method: self.count.method(),
-        }
+        Counted { kinds, method: self.count.method() }
     }
 
     fn blocks(&self, blocks: &[Block<'_>], size: impl Fn(&Block<'_>) -> usize) -> Counted {
-        let mut counted = Counted {
-            kinds: ByKind::default(),
-            method: self.count.method(),
-        };
+        let mut counted = Counted { kinds: ByKind::default(), method: self.count.method() };
         for block in blocks {
             self.block(block, size(block), &mut counted);
         }
@@ -439,10 +402,7 @@ impl<C: Count> Meter<C> {
         let kinds = &mut counted.kinds;
         match &block.kind {
             BlockKind::Text(content) => kinds.text += text(content),
-            BlockKind::Thinking {
-                text: shown,
-                sealed,
-            } => {
+            BlockKind::Thinking { text: shown, sealed } => {
                 let shown_size = shown.map_or(0, |shown| shown.raw().len());
                 kinds.thinking += shown.as_ref().map_or(Tokens::ZERO, text);
                 if *sealed {

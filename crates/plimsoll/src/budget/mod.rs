@@ -9,7 +9,5 @@ mod threshold;
 pub use breaker::{Attempt, Breaker, Permit, Strike, Trigger};
 pub use counting::Counting;
 pub use feasibility::{Acceptance, Feasibility, accept, feasibility, tail_budget};
-pub use measure::{
-    ByKind, ByRole, CALL_OVERHEAD, Count, MESSAGE_OVERHEAD, Measure, Meter, TOOLS_OVERHEAD,
-};
+pub use measure::{ByKind, ByRole, CALL_OVERHEAD, Count, MESSAGE_OVERHEAD, Measure, Meter, TOOLS_OVERHEAD};
 pub use threshold::{Capacity, Level, Mark, Policy, RESERVE_CAP, TAIL_CAP, Thresholds, threshold};

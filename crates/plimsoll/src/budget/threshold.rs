@@ -27,9 +27,7 @@ impl Mark {
     fn within(self, budget: Tokens, default: f64) -> Tokens {
         match self {
             Self::Tokens(tokens) => tokens.min(budget),
-            Self::Fraction(fraction) if (0.0..=1.0).contains(&fraction) => {
-                budget.fraction(fraction)
-            }
+            Self::Fraction(fraction) if (0.0..=1.0).contains(&fraction) => budget.fraction(fraction),
             Self::Fraction(_) => budget.fraction(default),
         }
     }
@@ -45,9 +43,7 @@ impl<'de> Deserialize<'de> for Mark {
         }
         match Written::deserialize(deserializer)? {
             Written::Tokens(tokens) => Ok(Self::Tokens(Tokens(tokens))),
-            Written::Fraction(fraction) if (0.0..=1.0).contains(&fraction) => {
-                Ok(Self::Fraction(fraction))
-            }
+            Written::Fraction(fraction) if (0.0..=1.0).contains(&fraction) => Ok(Self::Fraction(fraction)),
             Written::Fraction(fraction) => Err(serde::de::Error::custom(format!(
                 "{fraction} is neither a fraction from 0.0 to 1.0 nor a whole number of tokens"
             ))),
@@ -207,58 +203,25 @@ impl Thresholds {
 /// assert_eq!(thresholds.compact, Tokens(153_000));
 /// assert_eq!(thresholds.target, Tokens(72_000));
 /// ```
-pub fn threshold(
-    capacity: &Capacity,
-    policy: &Policy,
-    requested_output: Option<Tokens>,
-) -> Thresholds {
-    let window = capacity
-        .context_window
-        .or(capacity.max_input)
-        .unwrap_or(DEFAULT_LIMIT);
-    let bounded = requested_output
-        .or(capacity.max_output)
-        .unwrap_or(Tokens::MAX)
-        .min(policy.reserve)
-        .min(Tokens(window.0 / 4));
+pub fn threshold(capacity: &Capacity, policy: &Policy, requested_output: Option<Tokens>) -> Thresholds {
+    let window = capacity.context_window.or(capacity.max_input).unwrap_or(DEFAULT_LIMIT);
+    let bounded =
+        requested_output.or(capacity.max_output).unwrap_or(Tokens::MAX).min(policy.reserve).min(Tokens(window.0 / 4));
     let reserve = match requested_output {
         Some(requested) if capacity.output_counts => requested.min(window),
         _ => bounded,
     };
-    let budget = capacity
-        .max_input
-        .unwrap_or(Tokens::MAX)
-        .min(window - reserve);
+    let budget = capacity.max_input.unwrap_or(Tokens::MAX).min(window - reserve);
 
     // From the top down, each below the one before; where there is room for two different numbers, the aim of a
     // compaction is below its trigger, or it would trigger again.
-    let least = if budget >= Tokens(2) {
-        Tokens(1)
-    } else {
-        Tokens::ZERO
-    };
+    let least = if budget >= Tokens(2) { Tokens(1) } else { Tokens::ZERO };
     let hard = policy.hard.within(budget, Policy::HARD).max(least);
-    let compact = policy
-        .compact
-        .within(budget, Policy::COMPACT)
-        .max(least)
-        .min(hard);
+    let compact = policy.compact.within(budget, Policy::COMPACT).max(least).min(hard);
     let prepare = policy.prepare.within(budget, Policy::PREPARE).min(compact);
-    let target = policy
-        .target
-        .within(budget, Policy::TARGET)
-        .min(prepare)
-        .min(compact - Tokens(1));
+    let target = policy.target.within(budget, Policy::TARGET).min(prepare).min(compact - Tokens(1));
     let warn = policy.warn.within(budget, Policy::WARN).min(compact);
-    Thresholds {
-        reserve,
-        budget,
-        warn,
-        prepare,
-        compact,
-        hard,
-        target,
-    }
+    Thresholds { reserve, budget, warn, prepare, compact, hard, target }
 }
 
 #[cfg(test)]

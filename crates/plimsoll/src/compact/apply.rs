@@ -24,10 +24,7 @@ impl Applied {
     ///
     /// # Errors
     /// [`SpliceError`] if the document is another than the one the plan was applied to.
-    pub fn bytes<'d>(
-        &self,
-        document: &Document<'d>,
-    ) -> Result<std::borrow::Cow<'d, [u8]>, SpliceError> {
+    pub fn bytes<'d>(&self, document: &Document<'d>) -> Result<std::borrow::Cow<'d, [u8]>, SpliceError> {
         splice(document.bytes(), &self.edits)
     }
 }
@@ -37,9 +34,7 @@ impl Applied {
 #[non_exhaustive]
 pub enum ApplyError {
     /// The conversation is shorter than the one that was planned for.
-    #[error(
-        "the conversation has {messages} messages, but had {planned} when it was planned for; plan it anew"
-    )]
+    #[error("the conversation has {messages} messages, but had {planned} when it was planned for; plan it anew")]
     Shrunk {
         /// How many messages there are.
         messages: usize,
@@ -101,48 +96,30 @@ pub fn apply<C: Count>(
     let transcript = document.transcript();
     let messages = transcript.messages.len();
     if messages < summarise.messages {
-        return Err(ApplyError::Shrunk {
-            messages,
-            planned: summarise.messages,
-        });
+        return Err(ApplyError::Shrunk { messages, planned: summarise.messages });
     }
     refuse_breaks(document, summarise.removed.clone(), &summarise.retained)?;
 
     let measure = meter.measure(document);
     let mut omitted = Tokens::ZERO;
     for run in summarise.omitted.chunk_by(|one, other| one.0 == other.0) {
-        let message = run
-            .first()
-            .and_then(|(message, _)| transcript.messages.get(*message));
+        let message = run.first().and_then(|(message, _)| transcript.messages.get(*message));
         let Some(message) = message else {
             continue;
         };
-        let blocks = run
-            .iter()
-            .filter_map(|(_, block)| message.blocks.get(*block));
+        let blocks = run.iter().filter_map(|(_, block)| message.blocks.get(*block));
         omitted += blocks.map(|block| meter.block_tokens(block)).sum();
         if run.len() == message.blocks.len() {
             // Nothing stays of it, so it leaves as a whole.
             omitted += MESSAGE_OVERHEAD;
         }
     }
-    let retained = summarise
-        .retained
-        .iter()
-        .map(|index| measure.message(*index))
-        .sum();
+    let retained = summarise.retained.iter().map(|index| measure.message(*index)).sum();
     let continuation_tokens = meter.count().text(continuation) + MESSAGE_OVERHEAD;
     let next = summarise.retained.first().unwrap_or(&summarise.removed.end);
     let answers = document.needs_alternation()
-        && transcript
-            .messages
-            .get(*next)
-            .is_some_and(|message| message.role == Role::User);
-    let answer = if answers {
-        meter.count().text(acknowledgement) + MESSAGE_OVERHEAD
-    } else {
-        Tokens::ZERO
-    };
+        && transcript.messages.get(*next).is_some_and(|message| message.role == Role::User);
+    let answer = if answers { meter.count().text(acknowledgement) + MESSAGE_OVERHEAD } else { Tokens::ZERO };
     let stays = measure.total - measure.range(summarise.removed.clone()) + retained;
     let tokens_after = stays - omitted + continuation_tokens + answer;
     let edits = document.rewrite(&Rewrite {
@@ -154,11 +131,7 @@ pub fn apply<C: Count>(
         tokens_before: measure.total,
         tokens_after,
     })?;
-    Ok(Applied {
-        edits,
-        tokens_after,
-        continuation_tokens,
-    })
+    Ok(Applied { edits, tokens_after, continuation_tokens })
 }
 
 /// Refuses what would part something, by the one obligation model.
@@ -169,11 +142,7 @@ pub(super) fn refuse_breaks(
 ) -> Result<(), ApplyError> {
     let stays = |index: usize| !removed.contains(&index) || retained.binary_search(&index).is_ok();
     let violations = Obligations::of(document.transcript()).violations(stays);
-    if violations.is_empty() {
-        Ok(())
-    } else {
-        Err(ApplyError::Breaks(violations))
-    }
+    if violations.is_empty() { Ok(()) } else { Err(ApplyError::Breaks(violations)) }
 }
 
 #[cfg(test)]

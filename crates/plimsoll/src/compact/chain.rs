@@ -74,9 +74,7 @@ impl Chain {
     /// Hashes a document's messages.
     pub fn of(document: &Document<'_>) -> Self {
         let seed = format!("plimsoll chain 1 {}", document.format());
-        let mut chain = Self {
-            hashes: vec![ChainHash(*blake3::hash(seed.as_bytes()).as_bytes())],
-        };
+        let mut chain = Self { hashes: vec![ChainHash(*blake3::hash(seed.as_bytes()).as_bytes())] };
         chain.grow(document);
         chain
     }
@@ -124,12 +122,7 @@ enum Place {
     Data,
 }
 
-fn write_message(
-    document: &Document<'_>,
-    message: &Message<'_>,
-    tape: &mut Tape,
-    out: &mut Vec<u8>,
-) {
+fn write_message(document: &Document<'_>, message: &Message<'_>, tape: &mut Tape, out: &mut Vec<u8>) {
     for entry in &message.entries {
         let Some(entry) = document.entries().get(*entry as usize) else {
             continue;
@@ -139,9 +132,9 @@ fn write_message(
         match tape.root(document.bytes()).filter(|_| read.is_ok()) {
             Some(value) => {
                 // In a program's session file the message stands inside the entry.
-                let inside = value.get("message").filter(|inside| {
-                    document.format() == Format::ClaudeCode && inside.kind() == Kind::Object
-                });
+                let inside = value
+                    .get("message")
+                    .filter(|inside| document.format() == Format::ClaudeCode && inside.kind() == Kind::Object);
                 match inside {
                     Some(inside) => write_parts(inside, &["content", "role"], out),
                     None => write(value, Place::Message, out),
@@ -218,12 +211,7 @@ fn write_object(value: Value<'_, '_>, place: Place, out: &mut Vec<u8>) {
 }
 
 /// Writes content: blocks, or a string as the one text block that it stands for.
-fn write_content(
-    value: Value<'_, '_>,
-    is_content: bool,
-    role: Option<Text<'_>>,
-    out: &mut Vec<u8>,
-) {
+fn write_content(value: Value<'_, '_>, is_content: bool, role: Option<Text<'_>>, out: &mut Vec<u8>) {
     match value.kind() {
         Kind::String if is_content => {
             out.extend_from_slice(br#"[{"text":"#);
@@ -247,22 +235,13 @@ fn write_content(
 fn write_block(block: Value<'_, '_>, role: Option<Text<'_>>, out: &mut Vec<u8>) {
     // The Responses format names a text block by its side; a string stands for the one of its role.
     let kind = block.get("type").and_then(Value::text);
-    let own = if role.is_some_and(|role| role.is("assistant")) {
-        "output_text"
-    } else {
-        "input_text"
-    };
+    let own = if role.is_some_and(|role| role.is("assistant")) { "output_text" } else { "input_text" };
     let is_plain = kind.is_some_and(|kind| kind.is(own));
     let others = block.fields().any(|(key, field)| {
-        let empty =
-            field.is_null() || (field.kind() == Kind::Array && field.elements().next().is_none());
+        let empty = field.is_null() || (field.kind() == Kind::Array && field.elements().next().is_none());
         !(key.is("type") || key.is("text") || key.is("cache_control") || empty)
     });
-    match block
-        .get("text")
-        .and_then(Value::text)
-        .filter(|_| is_plain && !others)
-    {
+    match block.get("text").and_then(Value::text).filter(|_| is_plain && !others) {
         Some(text) => {
             out.extend_from_slice(br#"{"text":"#);
             write_string(text, out);

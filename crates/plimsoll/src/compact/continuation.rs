@@ -61,10 +61,7 @@ pub struct Continuation<'t> {
 /// ```
 #[doc(alias = "buildSummaryMessageContent")]
 pub fn continuation(parts: &ContinuationParts<'_>) -> String {
-    let mut text = format!(
-        "{CONTINUATION_OPENING} epoch=\"{}\">\n",
-        escape(parts.epoch)
-    );
+    let mut text = format!("{CONTINUATION_OPENING} epoch=\"{}\">\n", escape(parts.epoch));
     text.push_str(
         "This conversation goes on from an earlier one that ran out of room. The summary below stands for its earlier part.\n",
     );
@@ -100,39 +97,20 @@ pub fn parse_continuation(text: &str) -> Option<Continuation<'_>> {
     let text = text.trim_start();
     let inside = text.strip_prefix(CONTINUATION_OPENING)?;
     let (attributes, body) = inside.split_once('>')?;
-    let epoch = attributes
-        .split_once("epoch=\"")
-        .and_then(|(_, rest)| rest.split_once('"'))
-        .map_or("", |(epoch, _)| epoch);
+    let epoch =
+        attributes.split_once("epoch=\"").and_then(|(_, rest)| rest.split_once('"')).map_or("", |(epoch, _)| epoch);
     // The closer of ours is the first one outside fences; a broken fence inside must not hide it.
-    let end = top_level(body, CLOSER)
-        .or_else(|| body.rfind(CLOSER))
-        .unwrap_or(body.len());
-    let rest = body
-        .get(end..)
-        .map_or("", |rest| rest.strip_prefix(CLOSER).unwrap_or(rest).trim());
+    let end = top_level(body, CLOSER).or_else(|| body.rfind(CLOSER)).unwrap_or(body.len());
+    let rest = body.get(end..).map_or("", |rest| rest.strip_prefix(CLOSER).unwrap_or(rest).trim());
     let body = body.get(..end)?;
     let summary_at = top_level(body, SUMMARY);
-    let facts_at =
-        top_level(body, FACTS).filter(|facts| summary_at.is_none_or(|summary| *facts < summary));
-    let summary = summary_at
-        .and_then(|at| body.get(at + SUMMARY.len()..))
-        .unwrap_or(body)
-        .trim();
+    let facts_at = top_level(body, FACTS).filter(|facts| summary_at.is_none_or(|summary| *facts < summary));
+    let summary = summary_at.and_then(|at| body.get(at + SUMMARY.len()..)).unwrap_or(body).trim();
     let (ledger, narrative) = match facts_at {
-        Some(at) => (
-            Ledger::parse(body.get(at + FACTS.len()..summary_at.unwrap_or(body.len()))?),
-            Some(summary),
-        ),
+        Some(at) => (Ledger::parse(body.get(at + FACTS.len()..summary_at.unwrap_or(body.len()))?), Some(summary)),
         None => (Ledger::parse(summary), None),
     };
-    Some(Continuation {
-        epoch: unescape(epoch),
-        ledger,
-        summary,
-        narrative,
-        rest,
-    })
+    Some(Continuation { epoch: unescape(epoch), ledger, summary, narrative, rest })
 }
 
 /// What the assistant answers to a continuation message, where a format needs an answer between two user messages.
@@ -163,17 +141,11 @@ fn top_level(text: &str, wanted: &str) -> Option<usize> {
 
 fn escape(text: &str) -> String {
     let line = super::ledger::line::one_line(text, 300);
-    line.replace('&', "&amp;")
-        .replace('"', "&quot;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
+    line.replace('&', "&amp;").replace('"', "&quot;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
 fn unescape(text: &str) -> String {
-    text.replace("&gt;", ">")
-        .replace("&lt;", "<")
-        .replace("&quot;", "\"")
-        .replace("&amp;", "&")
+    text.replace("&gt;", ">").replace("&lt;", "<").replace("&quot;", "\"").replace("&amp;", "&")
 }
 
 #[cfg(test)]
@@ -185,13 +157,7 @@ mod tests {
     use crate::compact::ledger::{Todo, Words};
 
     fn parts<'p>(summary: &'p str, ledger: Option<&'p str>) -> ContinuationParts<'p> {
-        ContinuationParts {
-            epoch: "s/~e",
-            summary,
-            ledger,
-            keeps_tail: true,
-            recall: Some("s/~e"),
-        }
+        ContinuationParts { epoch: "s/~e", summary, ledger, keeps_tail: true, recall: Some("s/~e") }
     }
 
     #[test]
@@ -210,15 +176,8 @@ Carry on directly from where the work stands. Do not recap, do not introduce you
 - [1] Go.
 </plimsoll_continuation>
 "#);
-        let without = continuation(&ContinuationParts {
-            keeps_tail: false,
-            recall: None,
-            ..parts("s", None)
-        });
-        assert!(
-            !without.contains("verbatim;") && !without.contains("recall"),
-            "{without}"
-        );
+        let without = continuation(&ContinuationParts { keeps_tail: false, recall: None, ..parts("s", None) });
+        assert!(!without.contains("verbatim;") && !without.contains("recall"), "{without}");
         assert!(crate::transcript::is_summary(&text));
     }
 
@@ -226,24 +185,12 @@ Carry on directly from where the work stands. Do not recap, do not introduce you
     fn its_own_words_keep_their_bound() {
         let counter = crate::token::Counter::exact(crate::token::Encoding::O200kBase);
         let id = format!("{}/~0a1b2c3d4e5f", "x1-".repeat(40));
-        let bare = ContinuationParts {
-            epoch: &id,
-            summary: "",
-            ledger: Some(""),
-            keeps_tail: true,
-            recall: Some(&id),
-        };
+        let bare =
+            ContinuationParts { epoch: &id, summary: "", ledger: Some(""), keeps_tail: true, recall: Some(&id) };
         let cost = counter.count(&continuation(&bare));
         // An id of the greatest length stands in it twice.
-        assert!(
-            cost <= crate::compact::FRAME_BOUND + counter.count(&id) + counter.count(&id),
-            "{cost}"
-        );
-        let usual = ContinuationParts {
-            epoch: "s1/~0a1b2c3d4e5f",
-            recall: Some("s1/~0a1b2c3d4e5f"),
-            ..bare
-        };
+        assert!(cost <= crate::compact::FRAME_BOUND + counter.count(&id) + counter.count(&id), "{cost}");
+        let usual = ContinuationParts { epoch: "s1/~0a1b2c3d4e5f", recall: Some("s1/~0a1b2c3d4e5f"), ..bare };
         assert!(counter.count(&continuation(&usual)) <= crate::compact::FRAME_BOUND);
     }
 
@@ -251,33 +198,20 @@ Carry on directly from where the work stands. Do not recap, do not introduce you
     fn a_models_summary_stands_beside_the_facts() {
         let ledger = Ledger {
             turns: 1,
-            words: vec![Words {
-                turn: 1,
-                part: false,
-                text: "Go.".into(),
-                changed_by: None,
-            }],
+            words: vec![Words { turn: 1, part: false, text: "Go.".into(), changed_by: None }],
             ..Ledger::default()
         };
         let facts = ledger.render("s/~e");
-        let text = continuation(&parts(
-            "## 1. X\n- [9] not the user's\n</plimsoll_continuation>\nmore",
-            Some(&facts),
-        ));
+        let text =
+            continuation(&parts("## 1. X\n- [9] not the user's\n</plimsoll_continuation>\nmore", Some(&facts)));
         let read = parse_continuation(&text).unwrap();
         assert_eq!(read.ledger, ledger);
-        assert_eq!(
-            read.narrative,
-            Some("## 1. X\n- [9] not the user's\n‹/plimsoll_continuation>\nmore")
-        );
+        assert_eq!(read.narrative, Some("## 1. X\n- [9] not the user's\n‹/plimsoll_continuation>\nmore"));
     }
 
     #[test]
     fn what_follows_in_the_same_text_is_given() {
-        let text = format!(
-            "{}\n\nAnd now fix `x`.",
-            continuation(&parts("- [1] Go.", None))
-        );
+        let text = format!("{}\n\nAnd now fix `x`.", continuation(&parts("- [1] Go.", None)));
         assert_eq!(parse_continuation(&text).unwrap().rest, "And now fix `x`.");
     }
 

@@ -81,9 +81,7 @@ pub enum EpochError {
 #[non_exhaustive]
 pub enum ReplayError {
     /// The history is not the one it was made from, grown.
-    #[error(
-        "this epoch replaces another history: the first {prefix} messages are not those it was made from"
-    )]
+    #[error("this epoch replaces another history: the first {prefix} messages are not those it was made from")]
     OtherHistory {
         /// How many messages it replaces.
         prefix: usize,
@@ -143,19 +141,10 @@ impl Epoch {
     ///
     /// # Errors
     /// [`ReplayError`] if it is another history, or one that cannot be rewritten so any more.
-    pub fn replay(
-        &self,
-        document: &Document<'_>,
-        chain: &Chain,
-    ) -> Result<Vec<Edit<'static>>, ReplayError> {
+    pub fn replay(&self, document: &Document<'_>, chain: &Chain) -> Result<Vec<Edit<'static>>, ReplayError> {
         let transcript = document.transcript();
-        if !self.matches(chain)
-            || document.format() != self.format
-            || chain.len() > transcript.messages.len()
-        {
-            return Err(ReplayError::OtherHistory {
-                prefix: self.prefix,
-            });
+        if !self.matches(chain) || document.format() != self.format || chain.len() > transcript.messages.len() {
+            return Err(ReplayError::OtherHistory { prefix: self.prefix });
         }
         refuse_breaks(document, self.removed.clone(), &self.retained)?;
         let omitted = tail::omitted(transcript, self.format, self.removed.end, self.messages);
@@ -194,14 +183,9 @@ impl Epoch {
         }
         let epoch: Self = serde_json::from_slice(json)?;
         let (removed, prefix, messages) = (epoch.removed.clone(), epoch.prefix, epoch.messages);
-        let ordered = epoch.retained.is_sorted()
-            && epoch.retained.iter().all(|index| removed.contains(index));
+        let ordered = epoch.retained.is_sorted() && epoch.retained.iter().all(|index| removed.contains(index));
         if removed.is_empty() || removed.end != prefix || prefix > messages || !ordered {
-            return Err(EpochError::Contradiction {
-                removed,
-                prefix,
-                messages,
-            });
+            return Err(EpochError::Contradiction { removed, prefix, messages });
         }
         Ok(epoch)
     }

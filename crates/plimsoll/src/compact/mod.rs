@@ -18,18 +18,13 @@ mod tail;
 
 pub use apply::{Applied, ApplyError, apply};
 pub use chain::{Chain, ChainHash};
-pub use continuation::{
-    Continuation, ContinuationParts, acknowledgement, continuation, parse_continuation,
-};
+pub use continuation::{Continuation, ContinuationParts, acknowledgement, continuation, parse_continuation};
 pub use epoch::{Epoch, EpochError, ReplayError};
 pub use extract::{Carried, Extract, Request, extract};
 pub use ledger::{
-    Artifact, Command, Failure, Fix, Item, Ledger, LeftOut, Note, Outcome, PendingCall, Status,
-    Todo, Touch, Words,
+    Artifact, Command, Failure, Fix, Item, Ledger, LeftOut, Note, Outcome, PendingCall, Status, Todo, Touch, Words,
 };
 pub use plan::{Plan, Skip, Summarise, plan};
-pub use policy::{
-    FRAME_BOUND, MINIMAL_CONTINUATION, MINIMUM_MESSAGES, PlanOptions, SUMMARY_BOUND, ledger_bound,
-};
+pub use policy::{FRAME_BOUND, MINIMAL_CONTINUATION, MINIMUM_MESSAGES, PlanOptions, SUMMARY_BOUND, ledger_bound};
 pub use profile::Profile;
 pub use summary::{SummaryError, extract_summary};

@@ -5,9 +5,7 @@ use std::ops::Range;
 
 use serde::Serialize;
 
-use super::policy::{
-    FRAME_BOUND, MINIMAL_CONTINUATION, MINIMUM_MESSAGES, PlanOptions, SUMMARY_BOUND, ledger_bound,
-};
+use super::policy::{FRAME_BOUND, MINIMAL_CONTINUATION, MINIMUM_MESSAGES, PlanOptions, SUMMARY_BOUND, ledger_bound};
 use super::tail::{self, Scope};
 use crate::Tokens;
 use crate::budget::{Acceptance, Measure, Thresholds, Trigger, accept, tail_budget};
@@ -61,20 +59,12 @@ impl fmt::Display for Skip {
         match self {
             Self::AutoOff => f.write_str("automatic compaction is off (auto = false)"),
             Self::BelowThreshold { used, compact } => {
-                write!(
-                    f,
-                    "{used} tokens are below the threshold of {compact} tokens"
-                )
+                write!(f, "{used} tokens are below the threshold of {compact} tokens")
             }
             Self::NotEnoughMessages => f.write_str("not enough messages to compact"),
-            Self::TurnInProgress => {
-                f.write_str("a turn with signed reasoning goes on; compaction waits for its end")
-            }
+            Self::TurnInProgress => f.write_str("a turn with signed reasoning goes on; compaction waits for its end"),
             Self::TooLittleToRemove { removable } => {
-                write!(
-                    f,
-                    "only {removable} tokens could be summarised, too little to be worth it"
-                )
+                write!(f, "only {removable} tokens could be summarised, too little to be worth it")
             }
         }
     }
@@ -164,10 +154,7 @@ pub fn plan(
         return Plan::Skipped(Skip::AutoOff);
     }
     if options.trigger == Trigger::Threshold && measure.context() < thresholds.compact {
-        return Plan::Skipped(Skip::BelowThreshold {
-            used: measure.context(),
-            compact: thresholds.compact,
-        });
+        return Plan::Skipped(Skip::BelowThreshold { used: measure.context(), compact: thresholds.compact });
     }
     Planner {
         turns: Turns::of(transcript),
@@ -193,21 +180,14 @@ struct Planner<'p, 'a> {
 
 impl Planner<'_, '_> {
     fn decide(&self) -> Plan {
-        let limit = self
-            .options
-            .target_tokens
-            .unwrap_or(self.thresholds.compact);
+        let limit = self.options.target_tokens.unwrap_or(self.thresholds.compact);
         let (irreducible, used) = self.irreducible();
         let fits = used <= limit;
         if irreducible + MINIMAL_CONTINUATION > limit && !fits {
             return Plan::Infeasible { irreducible, limit };
         }
-        let bound_turn =
-            tail::in_tool_loop(&self.transcript.messages) && tail::has_sealed(self.current_turn());
-        if bound_turn
-            && self.options.trigger == Trigger::Threshold
-            && self.measure.context() < self.thresholds.hard
-        {
+        let bound_turn = tail::in_tool_loop(&self.transcript.messages) && tail::has_sealed(self.current_turn());
+        if bound_turn && self.options.trigger == Trigger::Threshold && self.measure.context() < self.thresholds.hard {
             return Plan::Skipped(Skip::TurnInProgress);
         }
         let cut = if bound_turn && self.options.is_automatic() {
@@ -238,10 +218,7 @@ impl Planner<'_, '_> {
     }
 
     fn current_turn(&self) -> &[crate::transcript::Message<'_>] {
-        let turn = self
-            .turns
-            .latest()
-            .unwrap_or(0..self.transcript.messages.len());
+        let turn = self.turns.latest().unwrap_or(0..self.transcript.messages.len());
         self.transcript.messages.get(turn).unwrap_or(&[])
     }
 
@@ -264,10 +241,7 @@ impl Planner<'_, '_> {
 
     /// What stays whatever the cut: system prompt, tools, what stands before the scope, what must be retained.
     fn fixed(&self, cut: usize) -> Tokens {
-        let must = self
-            .must_retain(cut)
-            .into_iter()
-            .map(|index| self.measure.message(index));
+        let must = self.must_retain(cut).into_iter().map(|index| self.measure.message(index));
         let leading = self.measure.range(0..self.scope.start);
         self.measure.system + self.measure.tools + leading + must.sum()
     }
@@ -294,14 +268,9 @@ impl Planner<'_, '_> {
         let mut retained = self.must_retain(cut);
         let mut left = Tokens(target.0 / 8);
         for index in (self.scope.start.max(self.scope.seen)..cut).rev() {
-            let is_operators =
-                |message: &crate::transcript::Message<'_>| message.role == Role::System;
+            let is_operators = |message: &crate::transcript::Message<'_>| message.role == Role::System;
             let tokens = self.measure.message(index);
-            let stays = self
-                .transcript
-                .messages
-                .get(index)
-                .is_some_and(is_operators);
+            let stays = self.transcript.messages.get(index).is_some_and(is_operators);
             if stays && !retained.contains(&index) && tokens <= left {
                 left = left - tokens;
                 retained.push(index);
@@ -326,10 +295,7 @@ impl Planner<'_, '_> {
         let messages = self.transcript.messages.len();
         let fixed = self.fixed(messages.saturating_sub(1));
         let room = self.target() - fixed;
-        let beside_summary = room
-            - Tokens(room.0 / 2)
-                .min(self.full_continuation())
-                .max(MINIMAL_CONTINUATION);
+        let beside_summary = room - Tokens(room.0 / 2).min(self.full_continuation()).max(MINIMAL_CONTINUATION);
         let mut budget = match (self.options.keep_tokens, self.options.target_tokens) {
             (Some(keep), None) => keep.min(self.thresholds.compact - fixed - MINIMAL_CONTINUATION),
             (Some(keep), Some(_)) => keep.min(beside_summary),
@@ -351,10 +317,7 @@ impl Planner<'_, '_> {
         let messages = self.transcript.messages.len();
         let target = self.target();
         let retained = self.retained(cut, target);
-        let retained_tokens: Tokens = retained
-            .iter()
-            .map(|index| self.measure.message(*index))
-            .sum();
+        let retained_tokens: Tokens = retained.iter().map(|index| self.measure.message(*index)).sum();
         let leading = self.measure.range(0..self.scope.start);
         let fixed = self.measure.system + self.measure.tools + leading + retained_tokens;
         let tail = self.measure.range(cut..messages);
@@ -376,10 +339,7 @@ impl Planner<'_, '_> {
             retained,
             omitted: tail::omitted(self.transcript, self.options.format, cut, messages),
             messages,
-            splits_turn: self
-                .turns
-                .containing(cut)
-                .is_some_and(|turn| turn.start < cut),
+            splits_turn: self.turns.containing(cut).is_some_and(|turn| turn.start < cut),
             tokens_before: self.measure.total,
             removed_tokens,
             tail_tokens: tail,

@@ -56,14 +56,7 @@ pub struct PlanOptions {
 impl PlanOptions {
     /// Makes options with the defaults of the specification.
     pub const fn new(format: Format, trigger: Trigger) -> Self {
-        Self {
-            format,
-            trigger,
-            auto: true,
-            force: false,
-            keep_tokens: None,
-            target_tokens: None,
-        }
+        Self { format, trigger, auto: true, force: false, keep_tokens: None, target_tokens: None }
     }
 
     /// Whether nobody asked by hand.

@@ -31,12 +31,7 @@ impl Default for Profile {
 }
 
 impl Profile {
-    const fn built_in(
-        name: &'static str,
-        heading: &'static str,
-        item: &'static str,
-        items: &'static str,
-    ) -> Self {
+    const fn built_in(name: &'static str, heading: &'static str, item: &'static str, items: &'static str) -> Self {
         Self {
             name: Cow::Borrowed(name),
             items_heading: Cow::Borrowed(heading),
@@ -50,12 +45,7 @@ impl Profile {
         Some(match name {
             "coding" => Self::default(),
             "workspace" => Self::built_in("workspace", "Items and code", "item", "items"),
-            "research" => Self::built_in(
-                "research",
-                "Sources, claims and figures",
-                "source",
-                "sources",
-            ),
+            "research" => Self::built_in("research", "Sources, claims and figures", "source", "sources"),
             "chat" => Self::built_in("chat", "Things talked about", "thing", "things"),
             _ => return None,
         })

@@ -9,9 +9,7 @@ use std::ops::Range;
 #[non_exhaustive]
 pub enum SummaryError {
     /// Nothing is left once the draft and the tags are gone.
-    #[error(
-        "the answer holds no summary: nothing is left of it once draft and tags are taken away"
-    )]
+    #[error("the answer holds no summary: nothing is left of it once draft and tags are taken away")]
     Empty,
     /// The draft was never closed, and no summary was begun: the answer was cut short.
     #[error("the answer ends inside its draft (`<analysis>` is never closed), before any summary")]
@@ -49,21 +47,14 @@ struct Tag {
 pub fn extract_summary(raw: &str) -> Result<String, SummaryError> {
     let raw = unwrap_fence(raw.trim());
     let (text, unclosed) = without_analysis(raw);
-    let tags: Vec<Tag> = tags(&text)
-        .into_iter()
-        .filter(|tag| tag.name == Name::Summary)
-        .collect();
+    let tags: Vec<Tag> = tags(&text).into_iter().filter(|tag| tag.name == Name::Summary).collect();
     let summary = match blocks(&text, &tags) {
         Some(summary) => summary,
         None if unclosed => return Err(SummaryError::DraftOnly),
         None => cut(&text, tags.iter().map(|tag| tag.place.clone())),
     };
     let summary = squeeze(without_orphans(summary).trim());
-    if summary.is_empty() {
-        Err(SummaryError::Empty)
-    } else {
-        Ok(summary)
-    }
+    if summary.is_empty() { Err(SummaryError::Empty) } else { Ok(summary) }
 }
 
 /// Takes away what is left of tags: orphans never reach the user. Taking one away may bring another out of code.
@@ -111,27 +102,20 @@ fn without_analysis(text: &str) -> (String, bool) {
     let mut gone: Vec<Range<usize>> = Vec::new();
     let mut unclosed = false;
     let mut at = 0;
-    while let Some(open) = tags
-        .iter()
-        .find(|tag| tag.place.start >= at && tag.name == Name::Analysis && !tag.closes)
+    while let Some(open) = tags.iter().find(|tag| tag.place.start >= at && tag.name == Name::Analysis && !tag.closes)
     {
         let later = || tags.iter().filter(|tag| tag.place.start >= open.place.end);
         // The draft may mention the tags of the summary: it reaches to its own closer.
-        let next_open = later()
-            .find(|tag| tag.name == Name::Analysis && !tag.closes)
-            .map_or(usize::MAX, |tag| tag.place.start);
-        let closer = later()
-            .filter(|tag| tag.place.start < next_open)
-            .find(|tag| tag.name == Name::Analysis && tag.closes);
+        let next_open =
+            later().find(|tag| tag.name == Name::Analysis && !tag.closes).map_or(usize::MAX, |tag| tag.place.start);
         let closer =
-            closer.or_else(|| later().find(|tag| tag.name == Name::Analysis && tag.closes));
+            later().filter(|tag| tag.place.start < next_open).find(|tag| tag.name == Name::Analysis && tag.closes);
+        let closer = closer.or_else(|| later().find(|tag| tag.name == Name::Analysis && tag.closes));
         let end = if let Some(closer) = closer {
             closer.place.end
         } else {
             unclosed = true;
-            later()
-                .find(|tag| tag.name == Name::Summary && !tag.closes)
-                .map_or(text.len(), |tag| tag.place.start)
+            later().find(|tag| tag.name == Name::Summary && !tag.closes).map_or(text.len(), |tag| tag.place.start)
         };
         gone.push(open.place.start..end);
         at = end;
@@ -147,25 +131,17 @@ fn blocks(text: &str, tags: &[Tag]) -> Option<String> {
     loop {
         let later = || tags.iter().filter(|tag| tag.place.start >= open);
         // A block is over where a closer is followed by another opener; else at the last closer.
-        let boundary = later()
-            .zip(later().skip(1))
-            .find(|(tag, next)| tag.closes && !next.closes);
+        let boundary = later().zip(later().skip(1)).find(|(tag, next)| tag.closes && !next.closes);
         if let Some((closer, opener)) = boundary {
             contents.push(text.get(open..closer.place.start).unwrap_or(""));
             open = opener.place.end;
             continue;
         }
-        let end = later()
-            .rfind(|tag| tag.closes)
-            .map_or(text.len(), |tag| tag.place.start);
+        let end = later().rfind(|tag| tag.closes).map_or(text.len(), |tag| tag.place.start);
         contents.push(text.get(open..end).unwrap_or(""));
         break;
     }
-    let contents: Vec<&str> = contents
-        .into_iter()
-        .map(str::trim)
-        .filter(|content| !content.is_empty())
-        .collect();
+    let contents: Vec<&str> = contents.into_iter().map(str::trim).filter(|content| !content.is_empty()).collect();
     Some(contents.join("\n\n"))
 }
 
@@ -179,11 +155,7 @@ fn tags(text: &str) -> Vec<Tag> {
         if let Some(len) = code(text, start) {
             at = start + len;
         } else if let Some((name, closes, len)) = tag(rest) {
-            tags.push(Tag {
-                name,
-                closes,
-                place: start..start + len,
-            });
+            tags.push(Tag { name, closes, place: start..start + len });
             at = start + len;
         } else {
             at = start + rest.chars().next().map_or(1, char::len_utf8);
@@ -215,9 +187,7 @@ fn code(text: &str, start: usize) -> Option<usize> {
         return Some(length);
     }
     // A code span ends at a run of backticks of the same length, in the same paragraph.
-    let paragraph = after
-        .find("\n\n")
-        .map_or(after, |end| after.get(..end).unwrap_or(after));
+    let paragraph = after.find("\n\n").map_or(after, |end| after.get(..end).unwrap_or(after));
     let mut from = 0;
     while let Some(found) = paragraph.get(from..).and_then(|rest| rest.find('`')) {
         let run = paragraph.get(from + found..).unwrap_or("");
@@ -239,10 +209,7 @@ fn tag(text: &str) -> Option<(Name, bool, usize)> {
     };
     let name = [("analysis", Name::Analysis), ("summary", Name::Summary)];
     let (len, name) = name.into_iter().find_map(|(spelled, name)| {
-        inside
-            .get(..spelled.len())
-            .filter(|start| start.eq_ignore_ascii_case(spelled))
-            .map(|_| (spelled.len(), name))
+        inside.get(..spelled.len()).filter(|start| start.eq_ignore_ascii_case(spelled)).map(|_| (spelled.len(), name))
     })?;
     let rest = inside.get(len..)?;
     let attributes = rest.find('>')?;
@@ -303,51 +270,26 @@ mod tests {
             ("s <summary/>", Err(SummaryError::Empty)),
             ("<SUMMARY lang=\"en\">s</ Summary >", Ok("s")),
             ("< summary >s</summary\n>", Ok("s")),
-            (
-                "<analysis>I will write <summary> and </summary> later</analysis><summary>s</summary>",
-                Ok("s"),
-            ),
+            ("<analysis>I will write <summary> and </summary> later</analysis><summary>s</summary>", Ok("s")),
             ("<summary>a</summary> b</summary>", Ok("a b")),
             ("<summary>a</summary>\n<summary>b</summary>", Ok("a\n\nb")),
-            (
-                "<summary>one</summary> between <summary>two",
-                Ok("one\n\ntwo"),
-            ),
-            (
-                "<summary>say `</summary>` in code</summary>",
-                Ok("say `</summary>` in code"),
-            ),
+            ("<summary>one</summary> between <summary>two", Ok("one\n\ntwo")),
+            ("<summary>say `</summary>` in code</summary>", Ok("say `</summary>` in code")),
             (
                 "<summary>x\n```html\n</summary>\n<analysis>\n```\ny</summary>",
                 Ok("x\n```html\n</summary>\n<analysis>\n```\ny"),
             ),
-            (
-                "```xml\n<analysis>a</analysis>\n<summary>s</summary>\n```",
-                Ok("s"),
-            ),
-            (
-                "```\ncode\n```\ntext\n```\nmore\n```",
-                Ok("```\ncode\n```\ntext\n```\nmore\n```"),
-            ),
+            ("```xml\n<analysis>a</analysis>\n<summary>s</summary>\n```", Ok("s")),
+            ("```\ncode\n```\ntext\n```\nmore\n```", Ok("```\ncode\n```\ntext\n```\nmore\n```")),
             ("<summary>a\n\n\n\nb</summary>", Ok("a\n\nb")),
             ("<summaryx>s</summaryx>", Ok("<summaryx>s</summaryx>")),
-            (
-                "<analysis>a</analysis> then <analysis>b</analysis> s",
-                Ok("then  s"),
-            ),
+            ("<analysis>a</analysis> then <analysis>b</analysis> s", Ok("then  s")),
             ("<summary>unclosed ` tick</summary>", Ok("unclosed ` tick")),
-            (
-                "Sure! <analysis>a</analysis>\n<summary>s</summary>\nHope it helps",
-                Ok("s"),
-            ),
+            ("Sure! <analysis>a</analysis>\n<summary>s</summary>\nHope it helps", Ok("s")),
             ("<summary>é <b>x</b></summary>", Ok("é <b>x</b>")),
         ];
         for (raw, expected) in cases {
-            assert_eq!(
-                extract_summary(raw).as_deref(),
-                expected.as_ref().copied(),
-                "{raw}"
-            );
+            assert_eq!(extract_summary(raw).as_deref(), expected.as_ref().copied(), "{raw}");
         }
     }
 

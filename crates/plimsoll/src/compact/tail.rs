@@ -2,9 +2,7 @@
 
 use crate::Tokens;
 use crate::budget::Measure;
-use crate::transcript::{
-    BlockKind, Message, Obligations, Role, Transcript, Turns, provider_compaction,
-};
+use crate::transcript::{BlockKind, Message, Obligations, Role, Transcript, Turns, provider_compaction};
 use crate::wire::Format;
 
 /// The part of a conversation that a compaction may work on.
@@ -19,15 +17,9 @@ pub(super) struct Scope {
 }
 
 impl Scope {
-    pub(super) fn of(
-        transcript: &Transcript<'_>,
-        obligations: &Obligations,
-        of_items: bool,
-    ) -> Self {
+    pub(super) fn of(transcript: &Transcript<'_>, obligations: &Obligations, of_items: bool) -> Self {
         let messages = &transcript.messages;
-        let leading = messages
-            .iter()
-            .take_while(|message| message.role == Role::System);
+        let leading = messages.iter().take_while(|message| message.role == Role::System);
         let mut start = leading.count();
         let mut least = start + 1;
         let mut seen = 0;
@@ -35,9 +27,7 @@ impl Scope {
             seen = at;
             // A continuation before it would not be seen.
             least = least.max(at + 1);
-            let compaction = messages
-                .get(at)
-                .and_then(|message| message.blocks.get(block));
+            let compaction = messages.get(at).and_then(|message| message.blocks.get(block));
             if compaction.is_some_and(|block| matches!(block.kind, BlockKind::Compaction(None))) {
                 // Only the provider can read it, so no summary can stand for it: it stays, and work begins after it.
                 start = start.max(at + 1);
@@ -50,11 +40,7 @@ impl Scope {
             _ => messages.len().saturating_sub(1),
         };
         let cuts = obligations.legal_cuts();
-        Self {
-            start,
-            seen,
-            cuts: cuts.filter(|cut| (least..=most).contains(cut)).collect(),
-        }
+        Self { start, seen, cuts: cuts.filter(|cut| (least..=most).contains(cut)).collect() }
     }
 
     /// How many messages that the model sees stand before a cut.
@@ -84,9 +70,7 @@ pub(super) fn choose(
     };
     let typed = within.iter().find(|cut| turns.starts_at(**cut));
     let split = typed.is_none_or(|typed| {
-        let turn = turns
-            .containing(*first)
-            .map_or(Tokens::ZERO, |turn| measure.range(turn));
+        let turn = turns.containing(*first).map_or(Tokens::ZERO, |turn| measure.range(turn));
         tail(*typed) < Tokens(budget.0 / 2) && turn > budget
     });
     match typed {
@@ -101,9 +85,7 @@ pub(super) fn in_tool_loop(messages: &[Message<'_>]) -> bool {
         if message.results().next().is_some() || message.calls().next().is_some() {
             return true;
         }
-        if message.is_typed()
-            || (message.role == Role::Assistant && message.texts().next().is_some())
-        {
+        if message.is_typed() || (message.role == Role::Assistant && message.texts().next().is_some()) {
             return false;
         }
     }
@@ -133,11 +115,7 @@ pub(super) fn omitted(
     let messages = &transcript.messages;
     let begins = |message: &Message<'_>| message.is_typed() && message.results().next().is_none();
     let latest = messages.iter().rposition(begins).unwrap_or(0);
-    let tail = messages
-        .iter()
-        .enumerate()
-        .take(latest.min(planned))
-        .skip(cut);
+    let tail = messages.iter().enumerate().take(latest.min(planned)).skip(cut);
     tail.flat_map(|(index, message)| {
         let blocks = message.blocks.iter().enumerate();
         blocks

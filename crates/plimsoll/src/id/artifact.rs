@@ -62,10 +62,7 @@ impl ArtifactId {
     /// assert_eq!(id.to_string(), "s1/toolu_01");
     /// ```
     pub fn new(session: &SessionId, call: &ToolCallId) -> Self {
-        Self {
-            session: session.clone(),
-            name: call.as_str().to_owned(),
-        }
+        Self { session: session.clone(), name: call.as_str().to_owned() }
     }
 
     /// Names a content that finds the call's plain name taken by another content, or by another raw id.
@@ -81,16 +78,11 @@ impl ArtifactId {
     pub fn variant(session: &SessionId, call: &ToolCallId, content: &[u8]) -> Self {
         let mut hasher = blake3::Hasher::new();
         for raw in [session.raw_or_name(), call.raw_or_name()] {
-            hasher
-                .update(&(raw.len() as u64).to_le_bytes())
-                .update(raw.as_bytes());
+            hasher.update(&(raw.len() as u64).to_le_bytes()).update(raw.as_bytes());
         }
         hasher.update(content);
         let digits = digits_of(hasher.finalize().as_bytes());
-        Self {
-            session: session.clone(),
-            name: format!("{}~{digits}", call.as_str()),
-        }
+        Self { session: session.clone(), name: format!("{}~{digits}", call.as_str()) }
     }
 
     pub(super) fn from_name(session: SessionId, name: &str) -> Result<Self, IdFault> {
@@ -98,10 +90,7 @@ impl ArtifactId {
             return Err(IdFault::Kind);
         }
         check_name(name, 2)?;
-        Ok(Self {
-            session,
-            name: name.to_owned(),
-        })
+        Ok(Self { session, name: name.to_owned() })
     }
 
     /// Gives the session.
@@ -136,29 +125,19 @@ impl EpochId {
     /// assert_eq!(epoch.to_string(), "s1/~abababababab");
     /// ```
     pub fn new(session: &SessionId, chain_hash: &[u8; 32]) -> Self {
-        Self {
-            session: session.clone(),
-            digits: digits_of(chain_hash),
-            body: None,
-        }
+        Self { session: session.clone(), digits: digits_of(chain_hash), body: None }
     }
 
     /// Names a further body of this epoch by a hash over what sets it apart.
     #[must_use]
     pub fn with_body(&self, hash: &[u8; 32]) -> Self {
-        Self {
-            body: Some(digits_of(hash)),
-            ..self.clone()
-        }
+        Self { body: Some(digits_of(hash)), ..self.clone() }
     }
 
     /// Gives the id under which the epoch's record stands: this id without the suffix of a body.
     #[must_use]
     pub fn plain(&self) -> Self {
-        Self {
-            body: None,
-            ..self.clone()
-        }
+        Self { body: None, ..self.clone() }
     }
 
     pub(super) fn from_name(session: SessionId, name: &str) -> Result<Self, IdFault> {
@@ -170,11 +149,7 @@ impl EpochId {
         if !is_digits(digits) || !body.is_none_or(is_digits) {
             return Err(IdFault::Suffix);
         }
-        Ok(Self {
-            session,
-            digits: digits.to_owned(),
-            body: body.map(str::to_owned),
-        })
+        Ok(Self { session, digits: digits.to_owned(), body: body.map(str::to_owned) })
     }
 
     /// Gives the session.
@@ -199,10 +174,7 @@ fn split(given: &str) -> Result<(SessionId, &str), IdFault> {
     if given.starts_with('/') {
         return Err(IdFault::Absolute);
     }
-    if let Some(character) = given
-        .chars()
-        .find(|c| matches!(c, '\\' | '%' | ':') || c.is_control())
-    {
+    if let Some(character) = given.chars().find(|c| matches!(c, '\\' | '%' | ':') || c.is_control()) {
         return Err(IdFault::Character(character));
     }
     if given.split('/').any(|part| matches!(part, "." | "..")) {
@@ -215,9 +187,7 @@ fn split(given: &str) -> Result<(SessionId, &str), IdFault> {
     if name.is_empty() {
         return Err(IdFault::EmptyPart);
     }
-    let session = session
-        .parse::<SessionId>()
-        .map_err(|error| error.fault().clone())?;
+    let session = session.parse::<SessionId>().map_err(|error| error.fault().clone())?;
     Ok((session, name))
 }
 
@@ -248,19 +218,15 @@ macro_rules! text_form {
     };
 }
 
-text_form!(ArtifactId, |given| split(given)
-    .and_then(|(session, name)| Self::from_name(session, name)));
-text_form!(EpochId, |given| split(given)
-    .and_then(|(session, name)| Self::from_name(session, name)));
-text_form!(RecallId, |given| split(given).and_then(
-    |(session, name)| {
-        if name.starts_with('~') {
-            EpochId::from_name(session, name).map(Self::Epoch)
-        } else {
-            ArtifactId::from_name(session, name).map(Self::Artifact)
-        }
+text_form!(ArtifactId, |given| split(given).and_then(|(session, name)| Self::from_name(session, name)));
+text_form!(EpochId, |given| split(given).and_then(|(session, name)| Self::from_name(session, name)));
+text_form!(RecallId, |given| split(given).and_then(|(session, name)| {
+    if name.starts_with('~') {
+        EpochId::from_name(session, name).map(Self::Epoch)
+    } else {
+        ArtifactId::from_name(session, name).map(Self::Artifact)
     }
-));
+}));
 
 impl fmt::Display for ArtifactId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

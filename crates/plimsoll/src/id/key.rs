@@ -69,26 +69,13 @@ impl Record {
     /// ```
     pub fn key(&self) -> Key {
         let (folder, file) = match self {
-            Self::Text(id) => (
-                Folder::ResultsOf(id.session().clone()),
-                format!("{}.txt", id.name()),
-            ),
-            Self::Meta(id) => (
-                Folder::ResultsOf(id.session().clone()),
-                format!("{}.json", id.name()),
-            ),
-            Self::Epoch(id) => (
-                Folder::EpochsOf(id.session().clone()),
-                format!("{}.json", id.plain().name()),
-            ),
-            Self::Body(id) => (
-                Folder::EpochsOf(id.session().clone()),
-                format!("{}.body", id.name()),
-            ),
-            Self::Replayed { epoch, day } => (
-                Folder::EpochsOf(epoch.session().clone()),
-                format!("{}.{day}.replayed", epoch.plain().name()),
-            ),
+            Self::Text(id) => (Folder::ResultsOf(id.session().clone()), format!("{}.txt", id.name())),
+            Self::Meta(id) => (Folder::ResultsOf(id.session().clone()), format!("{}.json", id.name())),
+            Self::Epoch(id) => (Folder::EpochsOf(id.session().clone()), format!("{}.json", id.plain().name())),
+            Self::Body(id) => (Folder::EpochsOf(id.session().clone()), format!("{}.body", id.name())),
+            Self::Replayed { epoch, day } => {
+                (Folder::EpochsOf(epoch.session().clone()), format!("{}.{day}.replayed", epoch.plain().name()))
+            }
             Self::Pruned(session) => (Folder::Pruned, format!("{session}.json")),
         };
         Key { folder, file }

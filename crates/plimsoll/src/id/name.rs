@@ -25,18 +25,11 @@ fn is_kept_as_is(raw: &str) -> bool {
 
 /// Takes the first 12 hex digits of a hash.
 pub(super) fn digits_of(hash: &[u8; 32]) -> String {
-    blake3::Hash::from_bytes(*hash)
-        .to_hex()
-        .chars()
-        .take(DIGITS)
-        .collect()
+    blake3::Hash::from_bytes(*hash).to_hex().chars().take(DIGITS).collect()
 }
 
 pub(super) fn is_digits(text: &str) -> bool {
-    text.len() == DIGITS
-        && text
-            .bytes()
-            .all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
+    text.len() == DIGITS && text.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
 }
 
 fn name_of(raw: &str) -> String {
@@ -77,10 +70,7 @@ pub(super) fn check_name(name: &str, suffixes: usize) -> Result<(), IdFault> {
     // Only a mapped id has as many suffixes as are allowed at most, and a mapped id keeps fewer characters.
     let longest = if found == suffixes { KEPT } else { LONGEST };
     if base.len() > longest {
-        return Err(IdFault::TooLong {
-            bytes: base.len(),
-            longest,
-        });
+        return Err(IdFault::TooLong { bytes: base.len(), longest });
     }
     Ok(())
 }
@@ -144,20 +134,11 @@ pub enum IdFault {
 impl IdError {
     pub(super) fn new(given: &str, what: &'static str, form: &'static str, fault: IdFault) -> Self {
         const SHOWN: usize = 80;
-        let mut shown: String = given
-            .chars()
-            .take(SHOWN)
-            .flat_map(char::escape_debug)
-            .collect();
+        let mut shown: String = given.chars().take(SHOWN).flat_map(char::escape_debug).collect();
         if given.chars().nth(SHOWN).is_some() {
             shown.push('…');
         }
-        Self {
-            shown,
-            what,
-            form,
-            fault,
-        }
+        Self { shown, what, form, fault }
     }
 
     /// Says what is wrong with the id.

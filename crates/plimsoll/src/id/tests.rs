@@ -19,9 +19,7 @@ fn is_path_safe(component: &str) -> bool {
         && component.len() <= 160
         && !component.starts_with('.')
         && !component.ends_with('.')
-        && component
-            .bytes()
-            .all(|b| b.is_ascii_alphanumeric() || b"_-~.".contains(&b))
+        && component.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-~.".contains(&b))
 }
 
 /// Names must never change: what is stored under them would be lost.
@@ -96,34 +94,10 @@ fn mechanism_50_hostile_recall_ids_are_refused_with_the_reason() {
         ("./b", Traversal),
         ("a/.", Traversal),
         ("..", Traversal),
-        (
-            "a/b/c",
-            Parts {
-                found: 3,
-                expected: 2,
-            },
-        ),
-        (
-            "a",
-            Parts {
-                found: 1,
-                expected: 2,
-            },
-        ),
-        (
-            "a/b/",
-            Parts {
-                found: 3,
-                expected: 2,
-            },
-        ),
-        (
-            "a//b",
-            Parts {
-                found: 3,
-                expected: 2,
-            },
-        ),
+        ("a/b/c", Parts { found: 3, expected: 2 }),
+        ("a", Parts { found: 1, expected: 2 }),
+        ("a/b/", Parts { found: 3, expected: 2 }),
+        ("a//b", Parts { found: 3, expected: 2 }),
         ("a/", EmptyPart),
         ("/b", Absolute),
         ("/etc/passwd", Absolute),
@@ -156,13 +130,7 @@ fn mechanism_50_hostile_recall_ids_are_refused_with_the_reason() {
         ("a/b~0123456789aG", Suffix),
         ("a/b~0123456789ab~0123456789ab~0123456789ab", Suffix),
         ("a~0123456789ab~0123456789ab/b", Suffix),
-        (
-            long.as_str(),
-            IdFault::TooLong {
-                bytes: 129,
-                longest: 128,
-            },
-        ),
+        (long.as_str(), IdFault::TooLong { bytes: 129, longest: 128 }),
     ];
     for (given, fault) in cases {
         let error = given.parse::<RecallId>().expect_err(given);
@@ -172,19 +140,13 @@ fn mechanism_50_hostile_recall_ids_are_refused_with_the_reason() {
 
 #[test]
 fn a_refusal_shows_no_control_characters_and_is_bounded() {
-    let error = "a/\u{1b}[31mred\n"
-        .parse::<RecallId>()
-        .unwrap_err()
-        .to_string();
+    let error = "a/\u{1b}[31mred\n".parse::<RecallId>().unwrap_err().to_string();
     assert!(!error.chars().any(char::is_control), "{error:?}");
     insta::assert_snapshot!(
         error,
         @r"`a/\u{1b}[31mred\n` is not a recall id: the character '\u{1b}' never occurs in one; an id is `session/call`, exactly as the marker or `plimsoll store ls` shows it"
     );
-    let error = format!("a/{}", "/x".repeat(100_000))
-        .parse::<RecallId>()
-        .unwrap_err()
-        .to_string();
+    let error = format!("a/{}", "/x".repeat(100_000)).parse::<RecallId>().unwrap_err().to_string();
     assert!(error.len() < 400, "{}", error.len());
 }
 
@@ -192,53 +154,28 @@ fn a_refusal_shows_no_control_characters_and_is_bounded() {
 fn kinds_of_recall_ids_are_told_apart() {
     assert!(matches!("s/c".parse(), Ok(RecallId::Artifact(_))));
     assert!(matches!("s/-c".parse(), Ok(RecallId::Artifact(_))));
-    assert!(matches!(
-        "-s/c~0123456789ab~0123456789ab".parse(),
-        Ok(RecallId::Artifact(_))
-    ));
+    assert!(matches!("-s/c~0123456789ab~0123456789ab".parse(), Ok(RecallId::Artifact(_))));
     assert!(matches!("s/~0123456789ab".parse(), Ok(RecallId::Epoch(_))));
-    assert!(matches!(
-        "s/~0123456789ab~0123456789ab".parse(),
-        Ok(RecallId::Epoch(_))
-    ));
-    assert_eq!(
-        "s/~0123456789ab".parse::<ArtifactId>().unwrap_err().fault(),
-        &IdFault::Kind
-    );
-    assert_eq!(
-        "s/c".parse::<EpochId>().unwrap_err().fault(),
-        &IdFault::Kind
-    );
+    assert!(matches!("s/~0123456789ab~0123456789ab".parse(), Ok(RecallId::Epoch(_))));
+    assert_eq!("s/~0123456789ab".parse::<ArtifactId>().unwrap_err().fault(), &IdFault::Kind);
+    assert_eq!("s/c".parse::<EpochId>().unwrap_err().fault(), &IdFault::Kind);
 }
 
 #[test]
 fn a_raw_id_without_safe_characters_is_no_epoch() {
     for raw in ["", "日本語", "///", "~", "~0123456789ab"] {
         let id = ArtifactId::new(&session("s"), &call(raw));
-        assert!(
-            matches!(id.to_string().parse(), Ok(RecallId::Artifact(_))),
-            "{raw:?} gave {id}"
-        );
+        assert!(matches!(id.to_string().parse(), Ok(RecallId::Artifact(_))), "{raw:?} gave {id}");
     }
 }
 
 #[test]
 fn variants_depend_on_both_raw_ids_and_the_content() {
     let plain = ArtifactId::new(&session("S"), &call("c"));
-    let ids: HashSet<String> = [
-        ("S", "c", "x"),
-        ("s", "c", "x"),
-        ("S", "c", "y"),
-        ("Sc", "", "x"),
-        ("S", "", "cx"),
-    ]
-    .iter()
-    .map(|(s, c, content)| {
-        ArtifactId::variant(&session(s), &call(c), content.as_bytes())
-            .name()
-            .to_owned()
-    })
-    .collect();
+    let ids: HashSet<String> = [("S", "c", "x"), ("s", "c", "x"), ("S", "c", "y"), ("Sc", "", "x"), ("S", "", "cx")]
+        .iter()
+        .map(|(s, c, content)| ArtifactId::variant(&session(s), &call(c), content.as_bytes()).name().to_owned())
+        .collect();
     assert_eq!(ids.len(), 5);
     assert!(plain.may_have_variant(&ArtifactId::variant(&session("S"), &call("c"), b"x")));
     assert!(!plain.may_have_variant(&plain));
@@ -251,42 +188,24 @@ fn serde_takes_names_only() {
     assert_eq!(serde_json::to_string(&id).unwrap(), r#""s/~0123456789ab""#);
     assert!(serde_json::from_str::<RecallId>(r#""../x""#).is_err());
     assert!(serde_json::from_str::<SessionId>(r#""a/b""#).is_err());
-    assert_eq!(
-        serde_json::to_string(&session("a/b")).unwrap(),
-        format!("\"{}\"", session("a/b"))
-    );
+    assert_eq!(serde_json::to_string(&session("a/b")).unwrap(), format!("\"{}\"", session("a/b")));
 }
 
 #[test]
 fn foreign_files_and_folders_are_no_records() {
     let folder = Folder::ResultsOf(session("s"));
-    for foreign in [
-        "c",
-        ".tmp-1",
-        "c.txt.bak",
-        "~0123456789ab.txt",
-        "..txt",
-        ".txt",
-        "c.TXT",
-        "c~1.txt",
-    ] {
+    for foreign in ["c", ".tmp-1", "c.txt.bak", "~0123456789ab.txt", "..txt", ".txt", "c.TXT", "c~1.txt"] {
         assert_eq!(Record::from_file_name(&folder, foreign), None, "{foreign}");
     }
     let folder = Folder::EpochsOf(session("s"));
-    for foreign in [
-        "c.json",
-        "~0123456789ab~0123456789ab.json",
-        "~0123456789ab.01.replayed",
-        "~0123456789ab.+1.replayed",
-    ] {
+    for foreign in
+        ["c.json", "~0123456789ab~0123456789ab.json", "~0123456789ab.01.replayed", "~0123456789ab.+1.replayed"]
+    {
         assert_eq!(Record::from_file_name(&folder, foreign), None, "{foreign}");
     }
     assert_eq!(Folder::Results.child("../x"), None);
     assert_eq!(Folder::Pruned.child("s"), None);
-    assert_eq!(
-        Folder::Results.child("s"),
-        Some(Folder::ResultsOf(session("s")))
-    );
+    assert_eq!(Folder::Results.child("s"), Some(Folder::ResultsOf(session("s"))));
 }
 
 /// Raw ids of every width and kind, safe ones and path-like ones among them.

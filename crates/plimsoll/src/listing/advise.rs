@@ -95,8 +95,7 @@ pub fn advise(entries: &[Entry], report: &Report, counter: &CountTokens<'_>) -> 
         budget.count(&line).unwrap_or(Tokens::ZERO)
     };
     let mut rows = Vec::new();
-    let (mut in_full, mut in_descriptions, mut shown_now) =
-        (Tokens::ZERO, Tokens::ZERO, Tokens::ZERO);
+    let (mut in_full, mut in_descriptions, mut shown_now) = (Tokens::ZERO, Tokens::ZERO, Tokens::ZERO);
     for (at, (entry, fate)) in entries.iter().zip(&report.entries).enumerate() {
         if fate.state == State::Hidden {
             continue;
@@ -122,12 +121,7 @@ pub fn advise(entries: &[Entry], report: &Report, counter: &CountTokens<'_>) -> 
     for (row, fate, full, now) in &rows {
         let advice = |step, saves, costs| {
             let name = row.entry.name.clone();
-            Advice {
-                name,
-                step,
-                saves,
-                costs,
-            }
+            Advice { name, step, saves, costs }
         };
         let is_often_used = fair::weight(row.entry.uses) >= OFTEN_USED;
         if is_often_used && !row.is_first() && fate.reason == Some(Reason::Budget) {
@@ -140,9 +134,7 @@ pub fn advise(entries: &[Entry], report: &Report, counter: &CountTokens<'_>) -> 
         // Where so little room is left for each that shortening all would tell nothing, some have to go.
         let to = if to >= SHORTEST { to } else { LONG };
         let length = usize::try_from(to).unwrap_or(usize::MAX);
-        let short = row
-            .fit(length, Style::Words)
-            .map_or(*full, |shown| cost(row, shown));
+        let short = row.fit(length, Style::Words).map_or(*full, |shown| cost(row, shown));
         if *full > short {
             savings.push(advice(Step::Shorten { to }, *full - short, Tokens::ZERO));
         } else if !is_often_used {
@@ -151,12 +143,7 @@ pub fn advise(entries: &[Entry], report: &Report, counter: &CountTokens<'_>) -> 
         }
     }
     savings.retain(|advice| advice.saves >= WORTH);
-    savings.sort_by_key(|advice| {
-        (
-            advice.step == Step::NameOnly,
-            std::cmp::Reverse(advice.saves),
-        )
-    });
+    savings.sort_by_key(|advice| (advice.step == Step::NameOnly, std::cmp::Reverse(advice.saves)));
     pins.sort_by_key(|advice| advice.costs);
     let mut saved = Tokens::ZERO;
     savings.retain(|advice| {
@@ -165,46 +152,29 @@ pub fn advise(entries: &[Entry], report: &Report, counter: &CountTokens<'_>) -> 
         is_needed
     });
     pins.append(&mut savings);
-    Advised {
-        in_full,
-        missing,
-        steps: pins,
-    }
+    Advised { in_full, missing, steps: pins }
 }
 
 /// The room in tokens: as it is, or in proportion to what the text takes of its characters now.
 fn room_in_tokens(report: &Report, shown_now: Tokens) -> Tokens {
-    let rooms = report
-        .limits
-        .iter()
-        .map(|limit| match (limit.unit, limit.used) {
-            (Unit::Tokens, _) => Tokens(limit.budget),
-            (Unit::Characters, 0) => Tokens(limit.budget / 4),
-            (Unit::Characters, used) => {
-                let tokens = u128::from(shown_now.0) * u128::from(limit.budget) / u128::from(used);
-                Tokens(u64::try_from(tokens).unwrap_or(u64::MAX))
-            }
-        });
+    let rooms = report.limits.iter().map(|limit| match (limit.unit, limit.used) {
+        (Unit::Tokens, _) => Tokens(limit.budget),
+        (Unit::Characters, 0) => Tokens(limit.budget / 4),
+        (Unit::Characters, used) => {
+            let tokens = u128::from(shown_now.0) * u128::from(limit.budget) / u128::from(used);
+            Tokens(u64::try_from(tokens).unwrap_or(u64::MAX))
+        }
+    });
     rooms.min().unwrap_or(Tokens::MAX)
 }
 
 /// Characters to which descriptions would have to be shortened for all to fit; a round number.
 fn length_that_fits(rows: &[Measured<'_>], in_descriptions: Tokens, missing: Tokens) -> u64 {
-    let shares: Vec<Share> = rows
-        .iter()
-        .map(|(_, fate, ..)| Share {
-            need: fate.characters,
-            least: 0,
-            weight: 1,
-        })
-        .collect();
+    let shares: Vec<Share> =
+        rows.iter().map(|(_, fate, ..)| Share { need: fate.characters, least: 0, weight: 1 }).collect();
     let total: u64 = shares.iter().map(|share| share.need).sum();
     let gone = u128::from(total) * u128::from(missing.0) / u128::from(in_descriptions.0.max(1));
     let room = total.saturating_sub(u64::try_from(gone).unwrap_or(u64::MAX));
     let length = fill::level(room, &shares) / Share::FINE;
-    if length > 2 * SHORTEST {
-        length / 10 * 10
-    } else {
-        length
-    }
+    if length > 2 * SHORTEST { length / 10 * 10 } else { length }
 }

@@ -38,36 +38,24 @@ pub struct Budget<'a> {
 impl<'a> Budget<'a> {
     /// Allows so many characters (Unicode scalar values, newlines included).
     pub const fn characters(characters: u64) -> Self {
-        Self {
-            characters: Some(characters),
-            tokens: None,
-        }
+        Self { characters: Some(characters), tokens: None }
     }
 
     /// Allows so many tokens, as `counter` counts them.
     pub const fn tokens(tokens: Tokens, counter: &'a CountTokens<'a>) -> Self {
-        Self {
-            characters: None,
-            tokens: Some((tokens, counter)),
-        }
+        Self { characters: None, tokens: Some((tokens, counter)) }
     }
 
     /// Adds a limit in characters to this budget; both then hold.
     #[must_use]
     pub const fn and_characters(self, characters: u64) -> Self {
-        Self {
-            characters: Some(characters),
-            ..self
-        }
+        Self { characters: Some(characters), ..self }
     }
 
     /// Adds a limit in tokens to this budget; both then hold.
     #[must_use]
     pub const fn and_tokens(self, tokens: Tokens, counter: &'a CountTokens<'a>) -> Self {
-        Self {
-            tokens: Some((tokens, counter)),
-            ..self
-        }
+        Self { tokens: Some((tokens, counter)), ..self }
     }
 
     /// Derives a budget in characters from the context window, or from the environment where that says so.
@@ -90,19 +78,11 @@ impl<'a> Budget<'a> {
     }
 
     /// Does as [`Budget::from_window`] with another fraction of the window.
-    pub fn from_window_fraction(
-        window: Option<Tokens>,
-        variable: Option<&str>,
-        fraction: f64,
-    ) -> Self {
+    pub fn from_window_fraction(window: Option<Tokens>, variable: Option<&str>, fraction: f64) -> Self {
         let stated = variable.and_then(parse_characters);
         let derived = || match window {
             None | Some(Tokens::ZERO) => DEFAULT_CHARACTERS,
-            Some(window) => {
-                Tokens(window.0.saturating_mul(CHARACTERS_PER_TOKEN))
-                    .fraction(fraction)
-                    .0
-            }
+            Some(window) => Tokens(window.0.saturating_mul(CHARACTERS_PER_TOKEN)).fraction(fraction).0,
         };
         Self::characters(stated.unwrap_or_else(derived))
     }
@@ -125,16 +105,12 @@ impl<'a> Budget<'a> {
     /// Whether a text is within every limit.
     pub fn holds(&self, text: &str) -> bool {
         self.characters.is_none_or(|most| characters(text) <= most)
-            && self
-                .tokens
-                .is_none_or(|(most, counter)| counter(text) <= most)
+            && self.tokens.is_none_or(|(most, counter)| counter(text) <= most)
     }
 
     /// The budget in characters for arithmetic that knows no other unit.
     pub(super) fn in_characters(&self) -> u64 {
-        let of_tokens = self
-            .max_tokens()
-            .map(|most| most.0.saturating_mul(CHARACTERS_PER_TOKEN));
+        let of_tokens = self.max_tokens().map(|most| most.0.saturating_mul(CHARACTERS_PER_TOKEN));
         match (self.characters, of_tokens) {
             (Some(one), Some(other)) => one.min(other),
             (one, other) => one.or(other).unwrap_or(u64::MAX),
@@ -144,10 +120,7 @@ impl<'a> Budget<'a> {
 
 impl fmt::Debug for Budget<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Budget")
-            .field("characters", &self.characters)
-            .field("tokens", &self.max_tokens())
-            .finish()
+        f.debug_struct("Budget").field("characters", &self.characters).field("tokens", &self.max_tokens()).finish()
     }
 }
 
@@ -161,10 +134,7 @@ fn parse_characters(value: &str) -> Option<u64> {
     let whole = value.parse::<u64>().ok().filter(|&most| most > 0);
     // Agent programs read the variable as a floating-point number, so `1e4` and `8000.5` mean what they say there.
     whole.or_else(|| {
-        let float = value
-            .parse::<f64>()
-            .ok()
-            .filter(|most| most.is_finite() && *most >= 1.0)?;
+        let float = value.parse::<f64>().ok().filter(|most| most.is_finite() && *most >= 1.0)?;
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
@@ -180,8 +150,7 @@ mod tests {
 
     #[test]
     fn the_environment_wins_over_the_window_only_with_a_positive_number() {
-        let characters =
-            |variable| Budget::from_window(Some(Tokens(100_000)), Some(variable)).max_characters();
+        let characters = |variable| Budget::from_window(Some(Tokens(100_000)), Some(variable)).max_characters();
         assert_eq!(characters("123"), Some(123));
         assert_eq!(characters(" 1e4 "), Some(10_000));
         assert_eq!(characters("8000.9"), Some(8_000));
@@ -206,10 +175,6 @@ mod tests {
         let budget = Budget::characters(5).and_tokens(Tokens(3), &letters);
         assert!(budget.holds("abc"));
         assert!(!budget.holds("abcd"));
-        assert!(
-            !Budget::tokens(Tokens(9), &letters)
-                .and_characters(2)
-                .holds("abc")
-        );
+        assert!(!Budget::tokens(Tokens(9), &letters).and_characters(2).holds("abc"));
     }
 }

@@ -46,15 +46,7 @@ pub(super) fn lines(entries: &[&Entry], budget: &Budget<'_>) -> Vec<Line> {
         return full.into_iter().map(Full::into_line).collect();
     }
     let room = (most - kept - (names + others - 1)).div_euclid(others);
-    full.into_iter()
-        .map(|it| {
-            if it.is_kept {
-                it.into_line()
-            } else {
-                it.into_cut(room)
-            }
-        })
-        .collect()
+    full.into_iter().map(|it| if it.is_kept { it.into_line() } else { it.into_cut(room) }).collect()
 }
 
 struct Full {
@@ -71,10 +63,7 @@ impl Full {
         let name = one_line(&entry.name).into_owned();
         let is_named_only = entry.visibility != Visibility::Full;
         let mut text = one_line(&entry.description).into_owned();
-        let when = entry
-            .when_to_use
-            .as_deref()
-            .map_or(Cow::Borrowed(""), one_line);
+        let when = entry.when_to_use.as_deref().map_or(Cow::Borrowed(""), one_line);
         if !text.is_empty() && !when.is_empty() {
             text.push_str(" - ");
         }
@@ -83,13 +72,7 @@ impl Full {
         let description = (!is_named_only).then(|| truncate(text, CAP));
         let bundled = entry.kind == Kind::Prompt && entry.source == Source::Bundled;
         let characters = count(&name) + description.as_deref().map_or(2, |text| 4 + count(text));
-        Self {
-            name,
-            description,
-            asked,
-            is_kept: bundled || is_named_only,
-            characters,
-        }
+        Self { name, description, asked, is_kept: bundled || is_named_only, characters }
     }
 
     fn into_line(mut self) -> Line {
@@ -101,28 +84,16 @@ impl Full {
         let whole = self.description.as_deref().map_or(0, count);
         let room = usize::try_from(room.max(0)).unwrap_or(usize::MAX);
         let is_worth_it = room >= MINIMUM;
-        let text = self
-            .description
-            .take()
-            .filter(|_| is_worth_it)
-            .map(|text| truncate(text, room));
+        let text = self.description.take().filter(|_| is_worth_it).map(|text| truncate(text, room));
         let for_budget = text.as_deref().map_or(0, count) < whole;
         self.line(text, for_budget)
     }
 
     fn line(self, description: Option<String>, for_budget: bool) -> Line {
         let (name, asked) = (self.name, self.asked);
-        let shown = description
-            .as_deref()
-            .map_or(0, |text| text.chars().count());
-        let text =
-            description.map_or_else(|| format!("- {name}"), |text| format!("- {name}: {text}"));
-        Line {
-            text,
-            shown,
-            asked,
-            for_budget,
-        }
+        let shown = description.as_deref().map_or(0, |text| text.chars().count());
+        let text = description.map_or_else(|| format!("- {name}"), |text| format!("- {name}: {text}"));
+        Line { text, shown, asked, for_budget }
     }
 }
 

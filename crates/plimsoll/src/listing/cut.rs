@@ -72,11 +72,7 @@ pub(super) fn grapheme_at_least(text: &str, least: usize) -> usize {
         return end;
     }
     let mut cursor = GraphemeCursor::new(end, text.len(), true);
-    cursor
-        .next_boundary(text, 0)
-        .ok()
-        .flatten()
-        .unwrap_or(text.len())
+    cursor.next_boundary(text, 0).ok().flatten().unwrap_or(text.len())
 }
 
 /// Finds the end of the word that follows `from`; the end of the text at last, none from there.
@@ -126,9 +122,7 @@ fn is_wide(c: char) -> bool {
 
 /// The byte offset after `count` characters, with the count; none if the text has no more than that.
 fn offset_of(text: &str, count: usize) -> Option<(usize, usize)> {
-    text.char_indices()
-        .nth(count)
-        .map(|(offset, _)| (offset, count))
+    text.char_indices().nth(count).map(|(offset, _)| (offset, count))
 }
 
 fn grapheme_at_or_before(text: &str, at: usize) -> usize {
@@ -141,30 +135,23 @@ fn grapheme_at_or_before(text: &str, at: usize) -> usize {
 
 fn is_grapheme_boundary(text: &str, at: usize) -> bool {
     // Between two ASCII characters of one line there is always a boundary.
-    if let Some(&[before, after]) = at
-        .checked_sub(1)
-        .and_then(|start| text.as_bytes().get(start..=at))
+    if let Some(&[before, after]) = at.checked_sub(1).and_then(|start| text.as_bytes().get(start..=at))
         && before.is_ascii()
         && after.is_ascii()
         && before != b'\r'
     {
         return true;
     }
-    GraphemeCursor::new(at, text.len(), true)
-        .is_boundary(text, 0)
-        .unwrap_or(false)
+    GraphemeCursor::new(at, text.len(), true).is_boundary(text, 0).unwrap_or(false)
 }
 
 /// Collects the quoted phrases of a text, in order and in their quotes, separated by commas. Empty if there are none
 /// or if they would not be shorter.
 pub(super) fn triggers(text: &str) -> String {
-    const QUOTES: [(char, char); 5] =
-        [('"', '"'), ('“', '”'), ('`', '`'), ('«', '»'), ('「', '」')];
+    const QUOTES: [(char, char); 5] = [('"', '"'), ('“', '”'), ('`', '`'), ('«', '»'), ('「', '」')];
     let mut phrases = String::new();
     let mut rest = text;
-    while let Some((_, open, after)) =
-        split_at_char(rest, |c| QUOTES.iter().any(|&(open, _)| open == c))
-    {
+    while let Some((_, open, after)) = split_at_char(rest, |c| QUOTES.iter().any(|&(open, _)| open == c)) {
         let Some(&(_, close)) = QUOTES.iter().find(|&&(quote, _)| quote == open) else {
             break;
         };
@@ -182,11 +169,7 @@ pub(super) fn triggers(text: &str) -> String {
         }
         rest = left;
     }
-    if phrases.len() < text.len() {
-        phrases
-    } else {
-        String::new()
-    }
+    if phrases.len() < text.len() { phrases } else { String::new() }
 }
 
 fn split_at_char(text: &str, is_it: impl Fn(char) -> bool) -> Option<(&str, char, &str)> {

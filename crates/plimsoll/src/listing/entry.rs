@@ -26,11 +26,7 @@ pub struct Entry {
     #[serde(default, deserialize_with = "null_is_absent")]
     pub description: String,
     /// When an agent should reach for it.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        alias = "when-to-use"
-    )]
+    #[serde(default, skip_serializing_if = "Option::is_none", alias = "when-to-use")]
     pub when_to_use: Option<String>,
     /// What sort of thing it is.
     #[serde(default, deserialize_with = "null_is_absent")]
@@ -60,17 +56,11 @@ impl Entry {
     /// assert_eq!(Entry::new("deploy", "Deploys the app.").uses, 0);
     /// ```
     pub fn new(name: impl Into<String>, description: impl Into<String>) -> Self {
-        Self {
-            name: name.into(),
-            description: description.into(),
-            ..Self::default()
-        }
+        Self { name: name.into(), description: description.into(), ..Self::default() }
     }
 }
 
-fn null_is_absent<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(
-    from: D,
-) -> Result<T, D::Error> {
+fn null_is_absent<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(from: D) -> Result<T, D::Error> {
     Option::<T>::deserialize(from).map(Option::unwrap_or_default)
 }
 
@@ -122,9 +112,7 @@ impl<'de> Deserialize<'de> for Kind {
 ///
 /// Managed comes before user and user before project, as in Claude Code; any of them replaces a bundled entry.
 /// Plugin and MCP entries carry their origin in their names and so cannot collide with the others.
-#[derive(
-    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
-)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Source {

@@ -26,10 +26,7 @@ pub(super) struct Plan {
 /// Decides what to show of each row. `how` completes the closing line `… and N more: search with <how>`.
 pub(super) fn plan(rows: &[Row<'_>], meter: &mut Meter<'_>, how: &str) -> Plan {
     let most: Vec<Shown> = rows.iter().map(Row::most).collect();
-    let whole = Plan {
-        shown: most,
-        closing: None,
-    };
+    let whole = Plan { shown: most, closing: None };
     if is_worth_trying(rows, meter) && meter.holds(&text_of(rows, &whole)) {
         return whole;
     }
@@ -37,10 +34,7 @@ pub(super) fn plan(rows: &[Row<'_>], meter: &mut Meter<'_>, how: &str) -> Plan {
     let room = meter.room();
     let names = sum_of(&slots);
     // Names are asked about for themselves: what the sum of lines says is a prediction only.
-    let names_only = Plan {
-        shown: rows.iter().map(|_| Shown::Name).collect(),
-        closing: None,
-    };
+    let names_only = Plan { shown: rows.iter().map(|_| Shown::Name).collect(), closing: None };
     let names_text = text_of(rows, &names_only);
     if !meter.holds(&names_text) {
         let plan = names_that_fit(rows, &mut slots, meter, how, room);
@@ -71,15 +65,8 @@ pub(super) fn plan(rows: &[Row<'_>], meter: &mut Meter<'_>, how: &str) -> Plan {
             break;
         }
         // The whole counts otherwise than its lines: aim beside the budget by as much.
-        let aim = room
-            .tokens
-            .saturating_add(spent.tokens)
-            .saturating_sub(real);
-        let aim = if holds {
-            aim
-        } else {
-            aim.min(limit.tokens.saturating_sub(1))
-        };
+        let aim = room.tokens.saturating_add(spent.tokens).saturating_sub(real);
+        let aim = if holds { aim } else { aim.min(limit.tokens.saturating_sub(1)) };
         if aim == limit.tokens {
             break;
         }
@@ -118,11 +105,7 @@ impl Slot<'_, '_> {
 
     fn show(&mut self, shown: Shown, cost: Cost) {
         let text = cost.minus(self.name_cost);
-        if let Some(rate) = text
-            .tokens
-            .saturating_mul(1024)
-            .checked_div(text.characters)
-        {
+        if let Some(rate) = text.tokens.saturating_mul(1024).checked_div(text.characters) {
             self.rate = rate.max(1);
         }
         self.shown = shown;
@@ -132,10 +115,7 @@ impl Slot<'_, '_> {
     /// What its description may cost at most: exact in characters, predicted in tokens.
     fn need(&self) -> Cost {
         let characters = self.row.whole_characters() as u64 + 2;
-        Cost {
-            characters,
-            tokens: (characters.saturating_mul(self.rate) / 1024).max(1),
-        }
+        Cost { characters, tokens: (characters.saturating_mul(self.rate) / 1024).max(1) }
     }
 }
 
@@ -163,13 +143,7 @@ fn served_order<'r, 'a>(rows: &'r [Row<'a>], meter: &mut Meter<'_>) -> Vec<Slot<
             }
         })
         .collect();
-    slots.sort_by_key(|slot| {
-        (
-            !slot.row.is_first(),
-            std::cmp::Reverse(slot.weight),
-            slot.row.index,
-        )
-    });
+    slots.sort_by_key(|slot| (!slot.row.is_first(), std::cmp::Reverse(slot.weight), slot.row.index));
     slots
 }
 
@@ -202,9 +176,7 @@ fn share(slots: &mut [Slot<'_, '_>], meter: &mut Meter<'_>, limit: Cost, names: 
 
 /// Raises the level of one tier until its room is used: first to whole sentences, then to words.
 fn water(tier: &mut [Slot<'_, '_>], meter: &mut Meter<'_>, limit: Cost, spent: Cost) -> Cost {
-    let before = tier
-        .iter()
-        .fold(Cost::default(), |sum, slot| sum.plus(slot.cost));
+    let before = tier.iter().fold(Cost::default(), |sum, slot| sum.plus(slot.cost));
     let room = limit.minus(spent).plus(before);
     let mut squeeze = 0;
     let mut style = Style::Sentences;
@@ -213,9 +185,7 @@ fn water(tier: &mut [Slot<'_, '_>], meter: &mut Meter<'_>, limit: Cost, spent: C
         let levels = levels(tier, room, style);
         total = Cost::default();
         for slot in tier.iter_mut() {
-            if slot.is_served
-                && !(style == Style::Words && squeeze == 0 && slot.row.ends_well(slot.shown))
-            {
+            if slot.is_served && !(style == Style::Words && squeeze == 0 && slot.row.ends_well(slot.shown)) {
                 let allowed = allowance(slot, levels, squeeze);
                 let (least, least_cost) = slot.least.unwrap_or((Shown::Name, slot.name_cost));
                 match slot.row.fit(allowed, style) {
@@ -233,8 +203,7 @@ fn water(tier: &mut [Slot<'_, '_>], meter: &mut Meter<'_>, limit: Cost, spent: C
         if !total.is_within(room) {
             squeeze += 1;
         } else if round > 2
-            || style == Style::Words
-                && (!meter.counts_tokens() || room.tokens - total.tokens <= room.tokens / 32)
+            || style == Style::Words && (!meter.counts_tokens() || room.tokens - total.tokens <= room.tokens / 32)
         {
             break;
         } else {
@@ -268,14 +237,8 @@ fn levels(tier: &[Slot<'_, '_>], room: Cost, style: Style) -> (u64, u64) {
                 fixed = fixed.saturating_add(pick(slot.cost.minus(slot.name_cost)));
                 continue;
             }
-            let least = slot
-                .least
-                .map_or(0, |(_, cost)| pick(cost.minus(slot.name_cost)));
-            shares.push(Share {
-                need: pick(slot.need()).max(least),
-                least,
-                weight: slot.weight,
-            });
+            let least = slot.least.map_or(0, |(_, cost)| pick(cost.minus(slot.name_cost)));
+            shares.push(Share { need: pick(slot.need()).max(least), least, weight: slot.weight });
         }
         level(pick(room).saturating_sub(fixed), &shares)
     };
@@ -294,20 +257,12 @@ fn allowance(slot: &Slot<'_, '_>, (characters, tokens): (u64, u64), squeeze: u32
 }
 
 /// Gives every cut description one more word in turn, until none could take its next word.
-fn words_in_turn(
-    slots: &mut [Slot<'_, '_>],
-    meter: &mut Meter<'_>,
-    limit: Cost,
-    mut spent: Cost,
-) -> Cost {
+fn words_in_turn(slots: &mut [Slot<'_, '_>], meter: &mut Meter<'_>, limit: Cost, mut spent: Cost) -> Cost {
     // In a long list it is not worth measuring on for words that cost nothing.
     let is_long = slots.len() > last_tokens::FEW;
     loop {
         let mut grew = false;
-        for slot in slots
-            .iter_mut()
-            .filter(|slot| slot.is_served && !slot.is_done)
-        {
+        for slot in slots.iter_mut().filter(|slot| slot.is_served && !slot.is_done) {
             if is_long && (spent.tokens >= limit.tokens || spent.characters >= limit.characters) {
                 return spent;
             }
@@ -335,11 +290,7 @@ fn words_in_turn(
 fn is_worth_trying(rows: &[Row<'_>], meter: &Meter<'_>) -> bool {
     let room = meter.room();
     let lines = rows.iter().map(|row| {
-        let text = if row.has_description() {
-            row.whole_characters() as u64
-        } else {
-            0
-        };
+        let text = if row.has_description() { row.whole_characters() as u64 } else { 0 };
         text + row.name.len() as u64 / 4
     });
     let characters = lines.fold(0_u64, u64::saturating_add);
@@ -347,27 +298,16 @@ fn is_worth_trying(rows: &[Row<'_>], meter: &Meter<'_>) -> bool {
 }
 
 pub(super) fn sum_of(slots: &[Slot<'_, '_>]) -> Cost {
-    slots
-        .iter()
-        .fold(Cost::default(), |sum, slot| sum.plus(slot.cost))
+    slots.iter().fold(Cost::default(), |sum, slot| sum.plus(slot.cost))
 }
 
 pub(super) fn in_order(rows: &[Row<'_>], slots: &[Slot<'_, '_>]) -> Plan {
-    let mut decided: Vec<(usize, Shown)> = slots
-        .iter()
-        .map(|slot| (slot.row.index, slot.shown))
-        .collect();
+    let mut decided: Vec<(usize, Shown)> = slots.iter().map(|slot| (slot.row.index, slot.shown)).collect();
     decided.sort_by_key(|&(index, _)| index);
     debug_assert_eq!(decided.len(), rows.len());
-    Plan {
-        shown: decided.into_iter().map(|(_, shown)| shown).collect(),
-        closing: None,
-    }
+    Plan { shown: decided.into_iter().map(|(_, shown)| shown).collect(), closing: None }
 }
 
 pub(super) fn text_of(rows: &[Row<'_>], plan: &Plan) -> String {
-    join(
-        rows.iter().zip(plan.shown.iter().copied()),
-        plan.closing.as_deref(),
-    )
+    join(rows.iter().zip(plan.shown.iter().copied()), plan.closing.as_deref())
 }

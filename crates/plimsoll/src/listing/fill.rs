@@ -13,9 +13,7 @@ impl Share {
     pub(super) const FINE: u64 = 16;
 
     fn at(&self, level: u64) -> u64 {
-        (level.saturating_mul(self.weight) / Self::FINE)
-            .max(self.least)
-            .min(self.need)
+        (level.saturating_mul(self.weight) / Self::FINE).max(self.least).min(self.need)
     }
 }
 
@@ -23,17 +21,8 @@ impl Share {
 ///
 /// Takes O(n log m) for needs up to m.
 pub(super) fn level(room: u64, shares: &[Share]) -> u64 {
-    let total = |level| {
-        shares
-            .iter()
-            .fold(0_u64, |sum, share| sum.saturating_add(share.at(level)))
-    };
-    let highest = shares
-        .iter()
-        .map(|share| share.need)
-        .max()
-        .unwrap_or(0)
-        .saturating_mul(Share::FINE);
+    let total = |level| shares.iter().fold(0_u64, |sum, share| sum.saturating_add(share.at(level)));
+    let highest = shares.iter().map(|share| share.need).max().unwrap_or(0).saturating_mul(Share::FINE);
     if total(highest) <= room {
         // Nobody needs more: no level is too high.
         return u64::MAX;
@@ -57,11 +46,7 @@ mod tests {
     use super::*;
 
     fn share(need: u64, weight: u64) -> Share {
-        Share {
-            need,
-            least: 0,
-            weight,
-        }
+        Share { need, least: 0, weight }
     }
 
     #[test]

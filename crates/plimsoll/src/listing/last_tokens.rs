@@ -13,12 +13,7 @@ pub(super) const FEW: usize = 256;
 /// Gives cut and dropped descriptions their next word for as long as the finished text stays within the budget.
 ///
 /// `was_tried` says that lines were filled up to the budget itself, not beside it.
-pub(super) fn fill_last_tokens(
-    rows: &[Row<'_>],
-    slots: &mut [Slot<'_, '_>],
-    meter: &mut Meter<'_>,
-    was_tried: bool,
-) {
+pub(super) fn fill_last_tokens(rows: &[Row<'_>], slots: &mut [Slot<'_, '_>], meter: &mut Meter<'_>, was_tried: bool) {
     let mut real = meter.tokens(&text_of(rows, &in_order(rows, slots)));
     let adds_up = real.saturating_add(meter.last_newline()) == sum_of(slots).tokens;
     if was_tried && adds_up && slots.len() > FEW {
@@ -43,10 +38,7 @@ fn one_pass(
     while let Some(slot) = slots.get_mut(at) {
         let next = match slot.shown {
             _ if !slot.row.has_description() => None,
-            Shown::Name => Some(
-                slot.least
-                    .map_or_else(|| slot.row.least(), |(least, _)| least),
-            ),
+            Shown::Name => Some(slot.least.map_or_else(|| slot.row.least(), |(least, _)| least)),
             shown => slot.row.grow(shown),
         };
         let Some(next) = next else {

@@ -7,11 +7,8 @@ use super::row::{Row, Shown};
 pub(super) fn plan(rows: &[Row<'_>], meter: &mut Meter<'_>) -> Vec<Shown> {
     let most: Vec<Shown> = rows.iter().map(Row::most).collect();
     // The order in which descriptions go: others before bundled and pinned, less used first, later ones first.
-    let mut going: Vec<(usize, &Row<'_>)> = rows
-        .iter()
-        .enumerate()
-        .filter(|(_, row)| row.most() != Shown::Name)
-        .collect();
+    let mut going: Vec<(usize, &Row<'_>)> =
+        rows.iter().enumerate().filter(|(_, row)| row.most() != Shown::Name).collect();
     going.sort_by_key(|&(at, row)| (row.is_first(), row.entry.uses, std::cmp::Reverse(at)));
 
     let without = |dropped: usize| {
@@ -27,20 +24,13 @@ pub(super) fn plan(rows: &[Row<'_>], meter: &mut Meter<'_>) -> Vec<Shown> {
 
     // Adding up lines tells about how many must go; the finished text decides.
     let room = meter.room();
-    let mut spent = rows
-        .iter()
-        .zip(&most)
-        .fold(Cost::default(), |sum, (row, &it)| {
-            sum.plus(meter.line(row, it))
-        });
+    let mut spent = rows.iter().zip(&most).fold(Cost::default(), |sum, (row, &it)| sum.plus(meter.line(row, it)));
     let mut dropped = 0;
     for &(_, row) in &going {
         if spent.is_within(room) {
             break;
         }
-        spent = spent
-            .minus(meter.line(row, row.most()))
-            .plus(meter.line(row, Shown::Name));
+        spent = spent.minus(meter.line(row, row.most())).plus(meter.line(row, Shown::Name));
         dropped += 1;
     }
     let holds = |dropped: usize| meter.holds(&text_of(&without(dropped)));

@@ -29,12 +29,7 @@ pub struct Lint {
 impl Lint {
     /// Notes that an entry breaks a rule.
     pub fn new(name: impl Into<String>, rule: Rule, message: impl Into<String>) -> Self {
-        Self {
-            name: name.into(),
-            rule,
-            message: message.into(),
-            path: None,
-        }
+        Self { name: name.into(), rule, message: message.into(), path: None }
     }
 
     /// Names the file.
@@ -84,11 +79,7 @@ pub fn lint(entries: &[Entry]) -> Vec<Lint> {
         let times = seen.entry(entry.name.as_str()).or_insert(0);
         *times += 1;
         if *times == 2 {
-            found.push(Lint::new(
-                &entry.name,
-                Rule::Duplicate,
-                "several entries have this name",
-            ));
+            found.push(Lint::new(&entry.name, Rule::Duplicate, "several entries have this name"));
         }
         if entry.kind == Kind::Command || entry.source == Source::Mcp {
             continue;
@@ -98,29 +89,16 @@ pub fn lint(entries: &[Entry]) -> Vec<Lint> {
             found.push(Lint::new(&entry.name, Rule::Name, message));
         }
         if let Some(folder) = entry.folder.as_deref().filter(|&folder| folder != own) {
-            found.push(Lint::new(
-                &entry.name,
-                Rule::Folder,
-                format!("its folder is called `{folder}`"),
-            ));
+            found.push(Lint::new(&entry.name, Rule::Folder, format!("its folder is called `{folder}`")));
         }
         let length = entry.description.chars().count();
         if length > MAX_DESCRIPTION {
-            let message = format!(
-                "the description has {length} characters; at most {MAX_DESCRIPTION} are allowed"
-            );
+            let message = format!("the description has {length} characters; at most {MAX_DESCRIPTION} are allowed");
             found.push(Lint::new(&entry.name, Rule::DescriptionLength, message));
         }
-        let has_when = entry
-            .when_to_use
-            .as_deref()
-            .is_some_and(|when| !when.trim().is_empty());
+        let has_when = entry.when_to_use.as_deref().is_some_and(|when| !when.trim().is_empty());
         if entry.description.trim().is_empty() && !has_when {
-            found.push(Lint::new(
-                &entry.name,
-                Rule::NoDescription,
-                "an agent cannot tell what it is for",
-            ));
+            found.push(Lint::new(&entry.name, Rule::NoDescription, "an agent cannot tell what it is for"));
         }
     }
     found
@@ -132,17 +110,10 @@ fn wrong_with_name(name: &str) -> Option<String> {
         return Some("the name is empty".to_owned());
     }
     if length > MAX_NAME {
-        return Some(format!(
-            "the name has {length} characters; at most {MAX_NAME} are allowed"
-        ));
+        return Some(format!("the name has {length} characters; at most {MAX_NAME} are allowed"));
     }
-    if let Some(c) = name
-        .chars()
-        .find(|c| !matches!(c, 'a'..='z' | '0'..='9' | '-'))
-    {
-        return Some(format!(
-            "the name has {c:?}; only a–z, 0–9 and hyphens are allowed"
-        ));
+    if let Some(c) = name.chars().find(|c| !matches!(c, 'a'..='z' | '0'..='9' | '-')) {
+        return Some(format!("the name has {c:?}; only a–z, 0–9 and hyphens are allowed"));
     }
     if name.starts_with('-') || name.ends_with('-') || name.contains("--") {
         return Some("hyphens stand singly, and between other characters".to_owned());
@@ -159,17 +130,7 @@ mod tests {
         for fine in ["a", "pdf-tools", "x9", &"a".repeat(64)] {
             assert_eq!(wrong_with_name(fine), None, "{fine}");
         }
-        for wrong in [
-            "",
-            "PDF",
-            "a_b",
-            "-a",
-            "a-",
-            "a--b",
-            "a b",
-            "naïve",
-            &"a".repeat(65),
-        ] {
+        for wrong in ["", "PDF", "a_b", "-a", "a-", "a--b", "a b", "naïve", &"a".repeat(65)] {
             assert!(wrong_with_name(wrong).is_some(), "{wrong}");
         }
     }
@@ -178,29 +139,15 @@ mod tests {
     fn a_long_description_a_duplicate_and_a_foreign_folder_are_noted_once_each() {
         let mut long = Entry::new("long", "x".repeat(1_025));
         long.folder = Some("other".to_owned());
-        let entries = [
-            long,
-            Entry::new("twin", "a"),
-            Entry::new("twin", "b"),
-            Entry::new("twin", "c"),
-        ];
+        let entries = [long, Entry::new("twin", "a"), Entry::new("twin", "b"), Entry::new("twin", "c")];
         let rules: Vec<Rule> = lint(&entries).into_iter().map(|it| it.rule).collect();
-        assert_eq!(
-            rules,
-            [Rule::Folder, Rule::DescriptionLength, Rule::Duplicate]
-        );
+        assert_eq!(rules, [Rule::Folder, Rule::DescriptionLength, Rule::Duplicate]);
     }
 
     #[test]
     fn commands_may_be_called_what_they_are() {
-        let command = Entry {
-            kind: Kind::Command,
-            ..Entry::new("Fix_It", "")
-        };
-        let prompt = Entry {
-            source: Source::Mcp,
-            ..Entry::new("mcp__server__ask", "")
-        };
+        let command = Entry { kind: Kind::Command, ..Entry::new("Fix_It", "") };
+        let prompt = Entry { source: Source::Mcp, ..Entry::new("mcp__server__ask", "") };
         assert_eq!(lint(&[command, prompt]), []);
         assert_eq!(lint(&[Entry::new("plugin_x:fine", "Says.")]), []);
     }

@@ -39,20 +39,14 @@ pub(super) struct Meter<'a> {
 
 impl<'a> Meter<'a> {
     pub(super) fn new(budget: Budget<'a>) -> Self {
-        Self {
-            budget,
-            scratch: String::new(),
-        }
+        Self { budget, scratch: String::new() }
     }
 
     /// The room of the budget for lines that each carry a newline; `u64::MAX` where a unit is not limited.
     pub(super) fn room(&self) -> Cost {
         Cost {
             // The last line carries no newline in the end.
-            characters: self
-                .budget
-                .max_characters()
-                .map_or(u64::MAX, |most| most.saturating_add(1)),
+            characters: self.budget.max_characters().map_or(u64::MAX, |most| most.saturating_add(1)),
             tokens: self.budget.max_tokens().map_or(u64::MAX, |most| most.0),
         }
     }
@@ -83,17 +77,13 @@ impl<'a> Meter<'a> {
     fn of_scratch(&self) -> Cost {
         Cost {
             characters: characters(&self.scratch),
-            tokens: self
-                .budget
-                .count(&self.scratch)
-                .map_or(0, |tokens| tokens.0),
+            tokens: self.budget.count(&self.scratch).map_or(0, |tokens| tokens.0),
         }
     }
 
     /// Tokens that a newline at the end of a text adds to it.
     pub(super) fn last_newline(&self) -> u64 {
-        self.tokens("a word\n")
-            .saturating_sub(self.tokens("a word"))
+        self.tokens("a word\n").saturating_sub(self.tokens("a word"))
     }
 
     /// Whether a finished text is within the budget.
@@ -108,10 +98,7 @@ impl<'a> Meter<'a> {
 }
 
 /// Joins the lines of a listing.
-pub(super) fn join<'r, 'a: 'r>(
-    lines: impl Iterator<Item = (&'r Row<'a>, Shown)>,
-    closing: Option<&str>,
-) -> String {
+pub(super) fn join<'r, 'a: 'r>(lines: impl Iterator<Item = (&'r Row<'a>, Shown)>, closing: Option<&str>) -> String {
     let mut text = String::new();
     for (row, shown) in lines {
         if shown == Shown::Omitted {

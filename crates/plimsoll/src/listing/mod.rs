@@ -112,10 +112,7 @@ impl FromStr for Strategy {
     type Err = UnknownStrategy;
 
     fn from_str(word: &str) -> Result<Self, Self::Err> {
-        Self::ALL
-            .into_iter()
-            .find(|it| it.word() == word)
-            .ok_or_else(|| UnknownStrategy(word.to_owned()))
+        Self::ALL.into_iter().find(|it| it.word() == word).ok_or_else(|| UnknownStrategy(word.to_owned()))
     }
 }
 
@@ -130,20 +127,14 @@ pub struct Options<'a> {
 
 impl Default for Options<'_> {
     fn default() -> Self {
-        Self {
-            strategy: Strategy::default(),
-            search_with: "plimsoll skills",
-        }
+        Self { strategy: Strategy::default(), search_with: "plimsoll skills" }
     }
 }
 
 impl Options<'_> {
     /// The default options with another strategy.
     pub fn with(strategy: Strategy) -> Self {
-        Self {
-            strategy,
-            ..Self::default()
-        }
+        Self { strategy, ..Self::default() }
     }
 }
 
@@ -188,32 +179,13 @@ fn is_listed(entry: &Entry) -> bool {
     entry.visibility != Visibility::Hidden
 }
 
-fn fate(
-    entry: &Entry,
-    state: State,
-    reason: Option<Reason>,
-    characters: usize,
-    shown: usize,
-) -> EntryReport {
+fn fate(entry: &Entry, state: State, reason: Option<Reason>, characters: usize, shown: usize) -> EntryReport {
     let (characters, shown) = (characters as u64, shown as u64);
-    EntryReport {
-        name: entry.name.clone(),
-        source: entry.source,
-        state,
-        reason,
-        characters,
-        shown,
-    }
+    EntryReport { name: entry.name.clone(), source: entry.source, state, reason, characters, shown }
 }
 
 fn hidden(entry: &Entry) -> EntryReport {
-    fate(
-        entry,
-        State::Hidden,
-        Some(Reason::Visibility),
-        Row::new(0, entry, usize::MAX, 0).asked_characters,
-        0,
-    )
+    fate(entry, State::Hidden, Some(Reason::Visibility), Row::new(0, entry, usize::MAX, 0).asked_characters, 0)
 }
 
 fn list_classic(entries: &[Entry], budget: &Budget<'_>) -> (String, Vec<EntryReport>) {
@@ -234,14 +206,7 @@ fn list_classic(entries: &[Entry], budget: &Budget<'_>) -> (String, Vec<EntryRep
         let (state, reason) = if entry.visibility == Visibility::NameOnly && asked > 0 {
             (State::NameOnly, Some(Reason::Visibility))
         } else if line.for_budget {
-            (
-                if line.shown == 0 {
-                    State::NameOnly
-                } else {
-                    State::Cut
-                },
-                Some(Reason::Budget),
-            )
+            (if line.shown == 0 { State::NameOnly } else { State::Cut }, Some(Reason::Budget))
         } else if asked > classic::CAP {
             (State::Cut, Some(Reason::EntryCap))
         } else {
@@ -253,36 +218,21 @@ fn list_classic(entries: &[Entry], budget: &Budget<'_>) -> (String, Vec<EntryRep
     (text, fates)
 }
 
-fn list_rows(
-    entries: &[Entry],
-    budget: &Budget<'_>,
-    options: &Options<'_>,
-) -> (String, Vec<EntryReport>) {
+fn list_rows(entries: &[Entry], budget: &Budget<'_>, options: &Options<'_>) -> (String, Vec<EntryReport>) {
     let listed = entries.iter().filter(|entry| is_listed(entry));
-    let rows: Vec<Row<'_>> = listed
-        .enumerate()
-        .map(|(index, entry)| Row::new(index, entry, FAIR_CAP, FAIR_MINIMUM))
-        .collect();
+    let rows: Vec<Row<'_>> =
+        listed.enumerate().map(|(index, entry)| Row::new(index, entry, FAIR_CAP, FAIR_MINIMUM)).collect();
     let mut meter = Meter::new(*budget);
     let plan = match options.strategy {
-        Strategy::LeastUsed => fair::Plan {
-            shown: least_used::plan(&rows, &mut meter),
-            closing: None,
-        },
+        Strategy::LeastUsed => fair::Plan { shown: least_used::plan(&rows, &mut meter), closing: None },
         _ => fair::plan(&rows, &mut meter, options.search_with),
     };
-    let text = join(
-        rows.iter().zip(plan.shown.iter().copied()),
-        plan.closing.as_deref(),
-    );
+    let text = join(rows.iter().zip(plan.shown.iter().copied()), plan.closing.as_deref());
     let mut decided = rows.iter().zip(plan.shown);
-    let fates =
-        entries.iter().map(
-            |entry| match is_listed(entry).then(|| decided.next()).flatten() {
-                Some((row, shown)) => fate_of(row, shown),
-                None => hidden(entry),
-            },
-        );
+    let fates = entries.iter().map(|entry| match is_listed(entry).then(|| decided.next()).flatten() {
+        Some((row, shown)) => fate_of(row, shown),
+        None => hidden(entry),
+    });
     let fates = fates.collect();
     (text, fates)
 }

@@ -27,11 +27,7 @@ pub(super) fn names_that_fit(
         }
     }
     let mut plan = in_order(rows, slots);
-    let left_out = plan
-        .shown
-        .iter()
-        .filter(|&&shown| shown == Shown::Omitted)
-        .count();
+    let left_out = plan.shown.iter().filter(|&&shown| shown == Shown::Omitted).count();
     plan.closing = (closes && left_out > 0).then(|| closing_line(left_out, how));
     plan
 }
@@ -47,40 +43,19 @@ pub(super) fn enforce(rows: &[Row<'_>], meter: &Meter<'_>, how: &str, mut plan: 
             return plan;
         }
         let mut order: Vec<(usize, &Row<'_>)> = rows.iter().enumerate().collect();
-        order.sort_by_key(|(at, row)| {
-            (
-                !row.is_first(),
-                std::cmp::Reverse(weight(row.entry.uses)),
-                *at,
-            )
-        });
+        order.sort_by_key(|(at, row)| (!row.is_first(), std::cmp::Reverse(weight(row.entry.uses)), *at));
         let is_described = |shown: &Shown| !matches!(shown, Shown::Name | Shown::Omitted);
-        let described = plan
-            .shown
-            .iter()
-            .filter(|shown| is_described(shown))
-            .count();
-        let named = plan
-            .shown
-            .iter()
-            .filter(|&&shown| shown != Shown::Omitted)
-            .count();
-        let (mut going, instead) = if described > 0 {
-            (described.div_ceil(2), Shown::Name)
-        } else {
-            (named.div_ceil(8), Shown::Omitted)
-        };
+        let described = plan.shown.iter().filter(|shown| is_described(shown)).count();
+        let named = plan.shown.iter().filter(|&&shown| shown != Shown::Omitted).count();
+        let (mut going, instead) =
+            if described > 0 { (described.div_ceil(2), Shown::Name) } else { (named.div_ceil(8), Shown::Omitted) };
         if going == 0 {
             // Nothing is left but the closing line.
             plan.closing = None;
             return plan;
         }
         for (at, _) in order.into_iter().rev() {
-            let Some(shown) = plan
-                .shown
-                .get_mut(at)
-                .filter(|shown| going > 0 && **shown != instead)
-            else {
+            let Some(shown) = plan.shown.get_mut(at).filter(|shown| going > 0 && **shown != instead) else {
                 continue;
             };
             if instead == Shown::Name && !is_described(shown) {
@@ -89,11 +64,7 @@ pub(super) fn enforce(rows: &[Row<'_>], meter: &Meter<'_>, how: &str, mut plan: 
             *shown = instead;
             going -= 1;
         }
-        let left_out = plan
-            .shown
-            .iter()
-            .filter(|&&shown| shown == Shown::Omitted)
-            .count();
+        let left_out = plan.shown.iter().filter(|&&shown| shown == Shown::Omitted).count();
         let closing = (left_out > 0).then(|| closing_line(left_out, how));
         plan.closing = closing.filter(|line| meter.holds(line));
     }

@@ -33,10 +33,7 @@ pub fn resolve<T: Borrow<Entry>>(items: Vec<T>) -> (Vec<T>, Vec<Shadowed<T>>) {
     for (at, item) in items.iter().enumerate() {
         let entry: &Entry = item.borrow();
         let rank = (entry.source, entry.kind == Kind::Command, at);
-        winners
-            .entry(&entry.name)
-            .and_modify(|best| *best = rank.min(*best))
-            .or_insert(rank);
+        winners.entry(&entry.name).and_modify(|best| *best = rank.min(*best)).or_insert(rank);
     }
     let winner_of: Vec<Option<(Source, usize)>> = items
         .iter()
@@ -59,11 +56,7 @@ mod tests {
 
     #[test]
     fn precedence_is_managed_user_project_bundled_and_a_skill_beats_a_command() {
-        let of = |source, kind| Entry {
-            kind,
-            source,
-            ..Entry::new("x", "")
-        };
+        let of = |source, kind| Entry { kind, source, ..Entry::new("x", "") };
         let all = vec![
             of(Source::Bundled, Kind::Prompt),
             of(Source::Project, Kind::Skill),

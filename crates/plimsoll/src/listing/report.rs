@@ -44,18 +44,12 @@ pub struct Limit {
 
 impl Limit {
     fn new(unit: Unit, budget: u64, used: u64) -> Self {
-        Self {
-            unit,
-            budget,
-            used,
-            free: budget.saturating_sub(used),
-        }
+        Self { unit, budget, used, free: budget.saturating_sub(used) }
     }
 
     fn is_tighter_than(self, other: Self) -> bool {
         // used/budget compared by cross-multiplication: no division, no rounding.
-        u128::from(self.used) * u128::from(other.budget)
-            > u128::from(other.used) * u128::from(self.budget)
+        u128::from(self.used) * u128::from(other.budget) > u128::from(other.used) * u128::from(self.budget)
     }
 }
 
@@ -148,22 +142,12 @@ pub struct Report {
 }
 
 impl Report {
-    pub(super) fn new(
-        text: &str,
-        budget: &Budget<'_>,
-        entries: Vec<EntryReport>,
-        lint: Vec<Lint>,
-    ) -> Self {
+    pub(super) fn new(text: &str, budget: &Budget<'_>, entries: Vec<EntryReport>, lint: Vec<Lint>) -> Self {
         let used = characters(text);
         let tokens = budget.count(text);
         let limits: Vec<Limit> = [
-            budget
-                .max_characters()
-                .map(|most| Limit::new(Unit::Characters, most, used)),
-            budget
-                .max_tokens()
-                .zip(tokens)
-                .map(|(most, used)| Limit::new(Unit::Tokens, most.0, used.0)),
+            budget.max_characters().map(|most| Limit::new(Unit::Characters, most, used)),
+            budget.max_tokens().zip(tokens).map(|(most, used)| Limit::new(Unit::Tokens, most.0, used.0)),
         ]
         .into_iter()
         .flatten()
@@ -172,13 +156,7 @@ impl Report {
         let tightest = limits
             .iter()
             .copied()
-            .reduce(|tightest, other| {
-                if other.is_tighter_than(tightest) {
-                    other
-                } else {
-                    tightest
-                }
-            })
+            .reduce(|tightest, other| if other.is_tighter_than(tightest) { other } else { tightest })
             .unwrap_or(unlimited);
         let count = |state| entries.iter().filter(|entry| entry.state == state).count();
         Self {
@@ -202,8 +180,7 @@ impl Report {
 
     /// Entries that lost something to the budget or the cap.
     pub fn shortened(&self) -> impl Iterator<Item = &EntryReport> {
-        let lost =
-            |entry: &&EntryReport| matches!(entry.reason, Some(Reason::Budget | Reason::EntryCap));
+        let lost = |entry: &&EntryReport| matches!(entry.reason, Some(Reason::Budget | Reason::EntryCap));
         self.entries.iter().filter(lost)
     }
 }

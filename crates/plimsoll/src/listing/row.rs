@@ -64,32 +64,17 @@ impl<'a> Row<'a> {
     /// Prepares one entry. `cap` and `minimum` are in characters of its description.
     pub(super) fn new(index: usize, entry: &'a Entry, cap: usize, minimum: usize) -> Self {
         let description = one_line(&entry.description);
-        let when_to_use = entry
-            .when_to_use
-            .as_deref()
-            .map_or(Cow::Borrowed(""), one_line);
+        let when_to_use = entry.when_to_use.as_deref().map_or(Cow::Borrowed(""), one_line);
         let (long, short) = (length(&description), length(&when_to_use));
-        let joined = if long == 0 || short == 0 {
-            long + short
-        } else {
-            long + JOIN.len() + short
-        };
+        let joined = if long == 0 || short == 0 { long + short } else { long + JOIN.len() + short };
         let mut row = Self {
             entry,
             index,
             name: one_line(&entry.name),
-            triggers: if long == 0 {
-                String::new()
-            } else {
-                cut::triggers(&when_to_use)
-            },
+            triggers: if long == 0 { String::new() } else { cut::triggers(&when_to_use) },
             description,
             when_to_use,
-            whole: if joined == 0 {
-                Shown::Name
-            } else {
-                Shown::Whole
-            },
+            whole: if joined == 0 { Shown::Name } else { Shown::Whole },
             whole_characters: joined,
             asked_characters: joined,
             minimum,
@@ -113,11 +98,7 @@ impl<'a> Row<'a> {
 
     /// The most that may be shown of this entry, whatever the room.
     pub(super) fn most(&self) -> Shown {
-        if self.has_description() {
-            self.whole
-        } else {
-            Shown::Name
-        }
+        if self.has_description() { self.whole } else { Shown::Name }
     }
 
     pub(super) fn whole_characters(&self) -> usize {
@@ -142,11 +123,7 @@ impl<'a> Row<'a> {
 
     /// The text whose cutting shortens this entry when nothing else stands beside it.
     fn only(&self) -> Lead {
-        if self.description.is_empty() {
-            Lead::WhenToUse
-        } else {
-            Lead::Description
-        }
+        if self.description.is_empty() { Lead::WhenToUse } else { Lead::Description }
     }
 
     fn capped(&self, cap: usize) -> Shown {
@@ -155,11 +132,7 @@ impl<'a> Row<'a> {
         }
         let lead = self.only();
         let end = cut::grapheme_at_most(self.lead(lead), cap.saturating_sub(1));
-        Shown::Part {
-            lead,
-            end,
-            tail: Tail::None,
-        }
+        Shown::Part { lead, end, tail: Tail::None }
     }
 
     /// Finds the fullest form whose description has at most `room` characters; none if only less than the minimum
@@ -172,9 +145,7 @@ impl<'a> Row<'a> {
             return Some(self.whole);
         }
         let part = |lead, end, tail| Some(Shown::Part { lead, end, tail });
-        let cut = |lead: Lead, room: usize, minimum: usize| {
-            cut::cut(self.lead(lead), room, minimum, style)
-        };
+        let cut = |lead: Lead, room: usize, minimum: usize| cut::cut(self.lead(lead), room, minimum, style);
         if self.description.is_empty() || self.when_to_use.is_empty() {
             let lead = self.only();
             return part(lead, cut(lead, room, self.minimum)?, Tail::None);
@@ -184,13 +155,8 @@ impl<'a> Row<'a> {
             if beside == JOIN.len() {
                 continue;
             }
-            let least = self
-                .minimum
-                .saturating_sub(beside)
-                .max(LEAST_BESIDE_TRIGGERS);
-            let end = room
-                .checked_sub(beside)
-                .and_then(|left| cut(Lead::Description, left, least));
+            let least = self.minimum.saturating_sub(beside).max(LEAST_BESIDE_TRIGGERS);
+            let end = room.checked_sub(beside).and_then(|left| cut(Lead::Description, left, least));
             if let Some(shown) = end.and_then(|end| part(Lead::Description, end, tail))
                 && self.characters(shown) >= self.minimum
             {
@@ -211,21 +177,16 @@ impl<'a> Row<'a> {
 
     /// Finds the least that may be shown of the description: the minimum, or the first grapheme boundary after it.
     pub(super) fn least(&self) -> Shown {
-        self.fit(self.minimum, cut::Style::Words)
-            .unwrap_or_else(|| {
-                let lead = self.only();
-                let end = cut::grapheme_at_least(self.lead(lead), self.minimum.saturating_sub(1));
-                let part = Shown::Part {
-                    lead,
-                    end,
-                    tail: Tail::None,
-                };
-                if end >= self.lead(lead).len() || self.characters(part) >= self.whole_characters {
-                    self.whole
-                } else {
-                    part
-                }
-            })
+        self.fit(self.minimum, cut::Style::Words).unwrap_or_else(|| {
+            let lead = self.only();
+            let end = cut::grapheme_at_least(self.lead(lead), self.minimum.saturating_sub(1));
+            let part = Shown::Part { lead, end, tail: Tail::None };
+            if end >= self.lead(lead).len() || self.characters(part) >= self.whole_characters {
+                self.whole
+            } else {
+                part
+            }
+        })
     }
 
     /// Finds the next longer form: one word more.
@@ -239,14 +200,8 @@ impl<'a> Row<'a> {
         let text = self.lead(lead);
         let now = self.characters(shown);
         let next = if let Some(end) = cut::next_break(text, end) {
-            let is_all = end >= text.len()
-                && lead == self.only()
-                && (self.is_single() || tail == Tail::WhenToUse);
-            if is_all {
-                Shown::Whole
-            } else {
-                Shown::Part { lead, end, tail }
-            }
+            let is_all = end >= text.len() && lead == self.only() && (self.is_single() || tail == Tail::WhenToUse);
+            if is_all { Shown::Whole } else { Shown::Part { lead, end, tail } }
         } else {
             // This text is shown to its end: what stands beside it comes next.
             let (phrases, all) = (length(&self.triggers), length(&self.when_to_use));
@@ -259,11 +214,7 @@ impl<'a> Row<'a> {
                 .unwrap_or(self.whole)
         };
         // Beyond the cap there is only the capped form; the last character takes the place of the ellipsis.
-        let next = if self.characters(next) > self.whole_characters {
-            self.whole
-        } else {
-            next
-        };
+        let next = if self.characters(next) > self.whole_characters { self.whole } else { next };
         let longer = self.characters(next);
         (longer > now || (longer == now && next == self.whole)).then_some(next)
     }
@@ -292,11 +243,7 @@ impl<'a> Row<'a> {
                     _ => length(text),
                 };
                 let tail = self.tail(tail);
-                if tail.is_empty() {
-                    head
-                } else {
-                    head + JOIN.len() + length(tail)
-                }
+                if tail.is_empty() { head } else { head + JOIN.len() + length(tail) }
             }
         }
     }

@@ -1,8 +1,7 @@
 //! The guarantees of the three strategies, held against naive models of them.
 
 use proptest::prelude::{
-    Just, ProptestConfig, Strategy as Generates, prop, prop_assert, prop_assert_eq, prop_oneof,
-    proptest,
+    Just, ProptestConfig, Strategy as Generates, prop, prop_assert, prop_assert_eq, prop_oneof, proptest,
 };
 use unicode_segmentation::UnicodeSegmentation;
 
@@ -17,11 +16,7 @@ const COUNTERS: [Counter; 4] = [
     |text| Tokens::from(text.len() / 4),
     |text| Tokens::from(text.len().div_ceil(3)),
     |text| {
-        Tokens::from(
-            text.split_inclusive([' ', '\n', '-', ':'])
-                .map(|word| word.len().div_ceil(5))
-                .sum::<usize>(),
-        )
+        Tokens::from(text.split_inclusive([' ', '\n', '-', ':']).map(|word| word.len().div_ceil(5)).sum::<usize>())
     },
     |text| Tokens::from(text.chars().count() + text.len() * text.len() / 4_000),
 ];
@@ -47,8 +42,7 @@ fn arbitrary_entry() -> impl Generates<Value = Entry> {
         1 => Just("\"deploy it\"".to_owned()),
         1 => "[\n\t ]{1,3}",
     ];
-    let text =
-        |most| prop::collection::vec(word.clone(), 0..most).prop_map(|words| words.join(" "));
+    let text = |most| prop::collection::vec(word.clone(), 0..most).prop_map(|words| words.join(" "));
     (
         "[a-z]{1,12}(-[a-z0-9]{1,6})?",
         text(40),
@@ -74,15 +68,12 @@ fn arbitrary_entries() -> impl Generates<Value = Vec<Entry>> {
 }
 
 fn names(entries: &[Entry]) -> Vec<String> {
-    let listed = entries
-        .iter()
-        .filter(|entry| entry.visibility != Visibility::Hidden);
+    let listed = entries.iter().filter(|entry| entry.visibility != Visibility::Hidden);
     listed.map(|entry| format!("- {}", entry.name)).collect()
 }
 
 fn is_line_of(line: &str, name: &str) -> bool {
-    line.strip_prefix(name)
-        .is_some_and(|rest| rest.is_empty() || rest.starts_with(": "))
+    line.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with(": "))
 }
 
 /// The arithmetic of `classic` written down once more, as plainly as it goes.
@@ -97,22 +88,12 @@ fn classic_model(entries: &[Entry], most: i128) -> String {
         .iter()
         .map(|entry| {
             let clean = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-            let parts = [
-                clean(&entry.description),
-                clean(entry.when_to_use.as_deref().unwrap_or("")),
-            ];
-            let text = parts
-                .into_iter()
-                .filter(|part| !part.is_empty())
-                .collect::<Vec<_>>()
-                .join(" - ");
+            let parts = [clean(&entry.description), clean(entry.when_to_use.as_deref().unwrap_or(""))];
+            let text = parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" - ");
             (entry.name.clone(), cut(&text, 250))
         })
         .collect();
-    let full: Vec<String> = described
-        .iter()
-        .map(|(name, text)| format!("- {name}: {text}"))
-        .collect();
+    let full: Vec<String> = described.iter().map(|(name, text)| format!("- {name}: {text}")).collect();
     let length = |text: &str| text.chars().count() as i128;
     if entries.is_empty() || length(&full.join("\n")) <= most {
         return full.join("\n");
@@ -122,42 +103,24 @@ fn classic_model(entries: &[Entry], most: i128) -> String {
     if r == 0 {
         return full.join("\n");
     }
-    let kept: i128 = entries
-        .iter()
-        .zip(&full)
-        .filter(|(entry, _)| is_kept(entry))
-        .map(|(_, line)| length(line) + 1)
-        .sum();
-    let overhead: i128 = entries
-        .iter()
-        .filter(|entry| !is_kept(entry))
-        .map(|entry| length(&entry.name) + 4)
-        .sum::<i128>()
-        + r
-        - 1;
+    let kept: i128 =
+        entries.iter().zip(&full).filter(|(entry, _)| is_kept(entry)).map(|(_, line)| length(line) + 1).sum();
+    let overhead: i128 =
+        entries.iter().filter(|entry| !is_kept(entry)).map(|entry| length(&entry.name) + 4).sum::<i128>() + r - 1;
     let each = (most - kept - overhead).div_euclid(r);
     let line = |(entry, ((name, text), full)): (&Entry, (&(String, String), &String))| match entry {
         entry if is_kept(entry) => full.clone(),
         _ if each < 20 => format!("- {name}"),
         _ => format!("- {name}: {}", cut(text, usize::try_from(each).unwrap())),
     };
-    entries
-        .iter()
-        .zip(described.iter().zip(&full))
-        .map(line)
-        .collect::<Vec<_>>()
-        .join("\n")
+    entries.iter().zip(described.iter().zip(&full)).map(line).collect::<Vec<_>>().join("\n")
 }
 
 mod classic {
     use super::*;
 
     fn classic(entries: &[Entry], most: u64) -> Listing {
-        list(
-            entries,
-            &Budget::characters(most),
-            &Options::with(Strategy::Classic),
-        )
+        list(entries, &Budget::characters(most), &Options::with(Strategy::Classic))
     }
 
     #[test]
@@ -167,16 +130,9 @@ mod classic {
 
     #[test]
     fn bundled_entries_keep_their_line_and_the_rest_is_shared_evenly() {
-        let bundled = Entry {
-            source: Source::Bundled,
-            ..Entry::new("init", "Sets up the project.")
-        };
+        let bundled = Entry { source: Source::Bundled, ..Entry::new("init", "Sets up the project.") };
         let text = "Deploys the application to the staging cluster and watches it.";
-        let entries = [
-            bundled,
-            Entry::new("deploy", text),
-            Entry::new("review", "Reviews the change."),
-        ];
+        let entries = [bundled, Entry::new("deploy", text), Entry::new("review", "Reviews the change.")];
         // 28 + 1 for the bundled line, (6+4)+(6+4)+1 overhead: 110-29-21 = 60, 30 each.
         insta::assert_snapshot!(classic(&entries, 110).text, @"
         - init: Sets up the project.
@@ -189,57 +145,30 @@ mod classic {
     fn an_empty_description_keeps_its_colon() {
         assert_eq!(classic(&[Entry::new("a", "")], 100).text, "- a: ");
         let long = Entry::new("b", "x".repeat(100));
-        assert_eq!(
-            classic(&[Entry::new("a", ""), long], 70).text,
-            format!("- a: \n- b: {}…", "x".repeat(28))
-        );
+        assert_eq!(classic(&[Entry::new("a", ""), long], 70).text, format!("- a: \n- b: {}…", "x".repeat(28)));
     }
 
     #[test]
     fn a_description_is_capped_at_250_bundled_or_not() {
-        let entry = Entry {
-            source: Source::Bundled,
-            ..Entry::new("a", "x".repeat(251))
-        };
-        assert_eq!(
-            classic(&[entry], 10_000).text,
-            format!("- a: {}…", "x".repeat(249))
-        );
+        let entry = Entry { source: Source::Bundled, ..Entry::new("a", "x".repeat(251)) };
+        assert_eq!(classic(&[entry], 10_000).text, format!("- a: {}…", "x".repeat(249)));
     }
 
     /// Mechanism 74: bundled entries take the listing over its budget.
     #[test]
     fn m74_a_budget_exceeded_by_bundled_entries_is_reported_and_fair_stays_within() {
-        let bundled = |name: &str| Entry {
-            source: Source::Bundled,
-            ..Entry::new(name, "y".repeat(90))
-        };
-        let entries = [
-            bundled("one"),
-            bundled("two"),
-            Entry::new("mine", "Does my things, and more of them."),
-        ];
+        let bundled = |name: &str| Entry { source: Source::Bundled, ..Entry::new(name, "y".repeat(90)) };
+        let entries = [bundled("one"), bundled("two"), Entry::new("mine", "Does my things, and more of them.")];
         let listing = classic(&entries, 100);
         assert_eq!(chars(&listing.text), 2 * 97 + 6 + 2);
         assert!(listing.report.over_budget);
-        assert_eq!(
-            (
-                listing.report.used,
-                listing.report.budget,
-                listing.report.free
-            ),
-            (202, 100, 0)
-        );
+        assert_eq!((listing.report.used, listing.report.budget, listing.report.free), (202, 100, 0));
         let only_bundled = classic(&entries[..2], 100);
         assert!(only_bundled.report.over_budget);
         assert_eq!(only_bundled.report.full, 2);
 
         let listing = fair(&entries, &Budget::characters(100));
-        assert!(
-            chars(&listing.text) <= 100 && !listing.report.over_budget,
-            "{}",
-            listing.text
-        );
+        assert!(chars(&listing.text) <= 100 && !listing.report.over_budget, "{}", listing.text);
         assert_eq!(listing.text.lines().count(), 3);
     }
 
@@ -264,17 +193,11 @@ mod least_used {
 
     #[test]
     fn descriptions_go_whole_from_the_least_used_and_later_first() {
-        let of = |name: &str, uses| Entry {
-            uses,
-            ..Entry::new(name, "Does a thing or two.")
-        };
+        let of = |name: &str, uses| Entry { uses, ..Entry::new(name, "Does a thing or two.") };
         let entries = [of("a", 3), of("b", 1), of("c", 1), of("d", 9)];
         let lost = |most| {
             let report = least_used(&entries, &Budget::characters(most)).report;
-            let lost = report
-                .entries
-                .iter()
-                .filter(|entry| entry.state == State::NameOnly);
+            let lost = report.entries.iter().filter(|entry| entry.state == State::NameOnly);
             lost.map(|entry| entry.name.clone()).collect::<String>()
         };
         let lines = |described: u64| described * 25 + (4 - described) * 3 + 3;
@@ -283,11 +206,7 @@ mod least_used {
         assert_eq!(lost(lines(3) - 1), "bc");
         assert_eq!(lost(lines(1)), "abc");
         assert_eq!(lost(0), "abcd");
-        assert!(
-            least_used(&entries, &Budget::characters(0))
-                .report
-                .over_budget
-        );
+        assert!(least_used(&entries, &Budget::characters(0)).report.over_budget);
     }
 
     proptest! {
@@ -341,10 +260,7 @@ mod fair_strategy {
     }
 
     /// Splits a listing into what each listed entry shows, by its report.
-    fn shown_lines<'t>(
-        entries: &'t [Entry],
-        listing: &'t Listing,
-    ) -> Vec<(&'t Entry, &'t EntryReport, &'t str)> {
+    fn shown_lines<'t>(entries: &'t [Entry], listing: &'t Listing) -> Vec<(&'t Entry, &'t EntryReport, &'t str)> {
         let mut lines = listing.text.lines();
         let mut shown = Vec::new();
         for (entry, fate) in entries.iter().zip(&listing.report.entries) {
@@ -489,11 +405,7 @@ mod fair_strategy {
     #[test]
     fn what_a_short_description_does_not_need_goes_to_longer_ones() {
         let text = "Plans a release, writes the notes, tags the commit and tells everyone who asked to be told.";
-        let entries = [
-            Entry::new("go", "Goes."),
-            Entry::new("plan", text),
-            Entry::new("also", text),
-        ];
+        let entries = [Entry::new("go", "Goes."), Entry::new("plan", text), Entry::new("also", text)];
         insta::assert_snapshot!(fair(&entries, &Budget::characters(120)).text, @"
         - go: Goes.
         - plan: Plans a release, writes the notes, tags the…
@@ -516,13 +428,9 @@ mod fair_strategy {
     fn trigger_words_are_kept_before_prose() {
         let entry = Entry {
             when_to_use: Some(
-                "Use when the user says \"ship it\", \"release\" or wants a rollout of any sort."
-                    .into(),
+                "Use when the user says \"ship it\", \"release\" or wants a rollout of any sort.".into(),
             ),
-            ..Entry::new(
-                "deploy",
-                "Deploys the application to the cluster and then watches it for an hour.",
-            )
+            ..Entry::new("deploy", "Deploys the application to the cluster and then watches it for an hour.")
         };
         let at = |most| fair(std::slice::from_ref(&entry), &Budget::characters(most)).text;
         insta::assert_snapshot!([at(160), at(125), at(80), at(45), at(36), at(29)].join("\n"), @r#"
@@ -540,14 +448,8 @@ mod fair_strategy {
         let text = "Does one thing, then another thing, and after that a third thing, which is the last of all.";
         let entries = [
             Entry::new("plain", text),
-            Entry {
-                uses: 600,
-                ..Entry::new("used", text)
-            },
-            Entry {
-                pinned: true,
-                ..Entry::new("pin", text)
-            },
+            Entry { uses: 600, ..Entry::new("used", text) },
+            Entry { pinned: true, ..Entry::new("pin", text) },
         ];
         let report = fair(&entries, &Budget::characters(210)).report;
         let shown: Vec<u64> = report.entries.iter().map(|entry| entry.shown).collect();
@@ -557,37 +459,20 @@ mod fair_strategy {
 
     #[test]
     fn a_budget_smaller_than_one_name_gives_the_closing_line_or_nothing() {
-        let entries = [
-            Entry::new("a-rather-long-name-for-a-skill-of-any-sort", "Does it."),
-            Entry::new("b", ""),
-        ];
+        let entries = [Entry::new("a-rather-long-name-for-a-skill-of-any-sort", "Does it."), Entry::new("b", "")];
         assert_eq!(fair(&entries, &Budget::characters(0)).text, "");
         assert_eq!(fair(&entries, &Budget::characters(3)).text, "- b");
         let listing = fair(&entries, &Budget::characters(45));
-        assert_eq!(
-            listing.text,
-            "- b\n… and 1 more: search with plimsoll skills"
-        );
+        assert_eq!(listing.text, "- b\n… and 1 more: search with plimsoll skills");
         assert_eq!(listing.report.entries[0].state, State::Omitted);
     }
 
     #[test]
     fn visibility_shows_a_name_or_nothing() {
-        let of = |visibility| Entry {
-            visibility,
-            ..Entry::new("x", "Does it.")
-        };
-        let entries = [
-            of(Visibility::NameOnly),
-            of(Visibility::Hidden),
-            of(Visibility::Full),
-        ];
+        let of = |visibility| Entry { visibility, ..Entry::new("x", "Does it.") };
+        let entries = [of(Visibility::NameOnly), of(Visibility::Hidden), of(Visibility::Full)];
         for strategy in Strategy::ALL {
-            let listing = list(
-                &entries,
-                &Budget::characters(1_000),
-                &Options::with(strategy),
-            );
+            let listing = list(&entries, &Budget::characters(1_000), &Options::with(strategy));
             assert_eq!(listing.text, "- x\n- x: Does it.", "{strategy}");
             assert_eq!(listing.report.hidden, 1);
         }
@@ -595,10 +480,7 @@ mod fair_strategy {
 
     #[test]
     fn an_entry_over_the_cap_is_cut_to_it_whatever_the_budget() {
-        let listing = fair(
-            &[Entry::new("a", "x".repeat(2_000))],
-            &Budget::characters(u64::MAX),
-        );
+        let listing = fair(&[Entry::new("a", "x".repeat(2_000))], &Budget::characters(u64::MAX));
         assert_eq!(listing.text, format!("- a: {}…", "x".repeat(1_535)));
         assert_eq!(listing.report.entries[0].reason, Some(Reason::EntryCap));
     }
@@ -606,54 +488,28 @@ mod fair_strategy {
     /// Mechanism 73: 119 skills, 103 cut to nothing, 80 left out without a word.
     #[test]
     fn m73_every_one_of_119_skills_keeps_its_name_and_most_of_the_room_is_used() {
-        let text =
-            "Helps with one part of the work: reads what there is, asks what is missing, does it. "
-                .repeat(4);
-        let entries: Vec<Entry> = (0..119)
-            .map(|at| Entry::new(format!("skill-number-{at}"), &*text))
-            .collect();
+        let text = "Helps with one part of the work: reads what there is, asks what is missing, does it. ".repeat(4);
+        let entries: Vec<Entry> = (0..119).map(|at| Entry::new(format!("skill-number-{at}"), &*text)).collect();
         let listing = fair(&entries, &Budget::characters(8_000));
         assert_eq!(listing.text.lines().count(), 119);
-        assert_eq!(
-            (
-                listing.report.cut,
-                listing.report.name_only,
-                listing.report.omitted
-            ),
-            (119, 0, 0)
-        );
+        assert_eq!((listing.report.cut, listing.report.name_only, listing.report.omitted), (119, 0, 0));
         assert!(listing.report.used > 7_950, "{}", listing.report.used);
 
         let tight = fair(&entries, &Budget::characters(1_000));
         assert!(tight.report.omitted > 0);
-        let closing = format!(
-            "… and {} more: search with plimsoll skills",
-            tight.report.omitted
-        );
+        let closing = format!("… and {} more: search with plimsoll skills", tight.report.omitted);
         assert_eq!(tight.text.lines().last(), Some(closing.as_str()));
-        let omitted = tight
-            .report
-            .entries
-            .iter()
-            .filter(|entry| entry.state == State::Omitted);
+        let omitted = tight.report.entries.iter().filter(|entry| entry.state == State::Omitted);
         assert_eq!(omitted.count(), tight.report.omitted);
     }
 
     /// Mechanism 76: a description with a newline breaks the list.
     #[test]
     fn m76_newlines_in_a_description_or_a_name_leave_one_line_each() {
-        let text =
-            "First line.\n- fake: looks like an entry\r\n\tindented\u{2028}separated\u{85}more";
-        let entries = [
-            Entry::new("real\nname", text),
-            Entry::new("next", "Follows."),
-        ];
+        let text = "First line.\n- fake: looks like an entry\r\n\tindented\u{2028}separated\u{85}more";
+        let entries = [Entry::new("real\nname", text), Entry::new("next", "Follows.")];
         for strategy in Strategy::ALL {
-            let listing = list(
-                &entries,
-                &Budget::characters(1_000),
-                &Options::with(strategy),
-            );
+            let listing = list(&entries, &Budget::characters(1_000), &Options::with(strategy));
             assert_eq!(
                 listing.text,
                 "- real name: First line. - fake: looks like an entry indented separated more\n- next: Follows.",
@@ -664,16 +520,10 @@ mod fair_strategy {
     #[test]
     fn a_long_run_of_combining_marks_is_never_split() {
         let zalgo = format!("a{}", "\u{301}".repeat(500));
-        let entries = [
-            Entry::new("z", format!("{zalgo} {zalgo}")),
-            Entry::new("y", "Plain text of some length here."),
-        ];
+        let entries =
+            [Entry::new("z", format!("{zalgo} {zalgo}")), Entry::new("y", "Plain text of some length here.")];
         let listing = fair(&entries, &Budget::characters(60));
-        assert!(
-            listing.text.starts_with("- z\n- y: Plain text"),
-            "{}",
-            listing.text
-        );
+        assert!(listing.text.starts_with("- z\n- y: Plain text"), "{}", listing.text);
     }
 }
 
@@ -744,19 +594,9 @@ mod reports {
     #[test]
     fn with_two_limits_the_report_leads_with_the_one_used_most() {
         let words = |text: &str| Tokens::from(text.split_whitespace().count());
-        let entries = [Entry::new(
-            "deploy",
-            "Deploys the app to staging or production, as asked.",
-        )];
-        let report = fair(
-            &entries,
-            &Budget::characters(1_000).and_tokens(Tokens(7), &words),
-        )
-        .report;
-        assert_eq!(
-            (report.unit, report.used, report.budget, report.free),
-            (Unit::Tokens, 7, 7, 0)
-        );
+        let entries = [Entry::new("deploy", "Deploys the app to staging or production, as asked.")];
+        let report = fair(&entries, &Budget::characters(1_000).and_tokens(Tokens(7), &words)).report;
+        assert_eq!((report.unit, report.used, report.budget, report.free), (Unit::Tokens, 7, 7, 0));
         assert_eq!(report.limits.len(), 2);
         assert_eq!(report.limits[0].used, report.characters);
     }
@@ -767,59 +607,27 @@ mod reports {
         let long = "Helps with a part of the work, at length and in detail. ".repeat(20);
         let entries = [
             Entry::new("wordy", &*long),
-            Entry {
-                uses: 80,
-                ..Entry::new("busy", &*long)
-            },
+            Entry { uses: 80, ..Entry::new("busy", &*long) },
             Entry::new("short", "Helps a little."),
         ];
         let counter = |text: &str| Tokens::from(text.len() / 4);
         let listing = fair(&entries, &Budget::characters(400));
         let advised = advise(&entries, &listing.report, &counter);
-        let steps: Vec<(&str, Step)> = advised
-            .steps
-            .iter()
-            .map(|it| (it.name.as_str(), it.step))
-            .collect();
+        let steps: Vec<(&str, Step)> = advised.steps.iter().map(|it| (it.name.as_str(), it.step)).collect();
         assert_eq!(steps.len(), 3);
         assert_eq!(steps[0], ("busy", Step::Pin));
-        assert!(
-            matches!(steps[1], ("wordy", Step::Shorten { to: 100..=200 })),
-            "{steps:?}"
-        );
+        assert!(matches!(steps[1], ("wordy", Step::Shorten { to: 100..=200 })), "{steps:?}");
         assert_eq!(steps[2], ("short", Step::NameOnly));
         assert!(advised.steps[0].costs > Tokens(0) && advised.steps[1].saves > Tokens(200));
-        let fits = advise(
-            &entries,
-            &fair(&entries, &Budget::characters(10_000)).report,
-            &counter,
-        );
+        let fits = advise(&entries, &fair(&entries, &Budget::characters(10_000)).report, &counter);
         assert_eq!(fits, Advised::default());
 
         // Where the room is too small for that, what is not used shows its name alone.
-        let short = |at| {
-            Entry::new(
-                format!("skill-{at:02}"),
-                "Helps with a small part of the work, now and then.",
-            )
-        };
+        let short = |at| Entry::new(format!("skill-{at:02}"), "Helps with a small part of the work, now and then.");
         let entries: Vec<Entry> = (0..40).map(short).collect();
-        let advised = advise(
-            &entries,
-            &fair(&entries, &Budget::characters(1_000)).report,
-            &counter,
-        );
-        assert!(
-            advised
-                .steps
-                .iter()
-                .all(|it| it.step == Step::NameOnly && it.saves >= Tokens(10)),
-            "{advised:?}"
-        );
+        let advised = advise(&entries, &fair(&entries, &Budget::characters(1_000)).report, &counter);
+        assert!(advised.steps.iter().all(|it| it.step == Step::NameOnly && it.saves >= Tokens(10)), "{advised:?}");
         let saved: Tokens = advised.steps.iter().map(|it| it.saves).sum();
-        assert!(
-            saved >= advised.missing && advised.steps.len() < 40,
-            "{advised:?}"
-        );
+        assert!(saved >= advised.missing && advised.steps.len() < 40, "{advised:?}");
     }
 }

@@ -52,11 +52,7 @@ impl Catalogue {
     /// assert_eq!(catalogue.lookup("no-such-model"), Lookup::Unknown);
     /// ```
     pub const fn embedded() -> Self {
-        Self {
-            text: Cow::Borrowed(EMBEDDED),
-            user: UserCatalogue::new(),
-            default_limit: DEFAULT_LIMIT,
-        }
+        Self { text: Cow::Borrowed(EMBEDDED), user: UserCatalogue::new(), default_limit: DEFAULT_LIMIT }
     }
 
     /// A catalogue from text of the embedded one's form, read and checked as a whole.
@@ -74,22 +70,15 @@ impl Catalogue {
             if line.starts_with('#') {
                 continue;
             }
-            let wrong = |reason| CatalogueError::Line {
-                line: index.saturating_add(1),
-                reason,
-            };
-            let row = Row::parse(line, &origins)
-                .ok_or_else(|| wrong("not `key ⇥ window ⇥ input ⇥ output ⇥ flags`"))?;
+            let wrong = |reason| CatalogueError::Line { line: index.saturating_add(1), reason };
+            let row =
+                Row::parse(line, &origins).ok_or_else(|| wrong("not `key ⇥ window ⇥ input ⇥ output ⇥ flags`"))?;
             if row.key <= last {
                 return Err(wrong("keys are not in order"));
             }
             last = row.key;
         }
-        Ok(Self {
-            text,
-            user: UserCatalogue::new(),
-            default_limit: DEFAULT_LIMIT,
-        })
+        Ok(Self { text, user: UserCatalogue::new(), default_limit: DEFAULT_LIMIT })
     }
 
     /// Puts the user's own catalogue over this one; each limit that it states wins.
@@ -153,10 +142,7 @@ impl Catalogue {
         let mut outcome = Outcome::Unknown;
         let exact = query.trim();
         if let Some(row) = self.row(exact, &origins) {
-            steps.push(Step {
-                rule: Rule::Exact,
-                name: exact.to_owned(),
-            });
+            steps.push(Step { rule: Rule::Exact, name: exact.to_owned() });
             outcome = row.outcome();
         } else {
             steps.extend(name.steps.iter().cloned());
@@ -172,28 +158,16 @@ impl Catalogue {
             apply_context_suffix(entry, name.context);
         }
         if let Some(own) = self.user.find(exact, &name) {
-            steps.push(Step {
-                rule: Rule::UserFile,
-                name: own.name.clone(),
-            });
+            steps.push(Step { rule: Rule::UserFile, name: own.name.clone() });
             let below = match outcome {
                 Outcome::Found(entry) => entry,
-                Outcome::Ambiguous { .. } | Outcome::Unknown => Entry {
-                    name: own.name.clone(),
-                    limits: Limits::default(),
-                    others: Vec::new(),
-                },
+                Outcome::Ambiguous { .. } | Outcome::Unknown => {
+                    Entry { name: own.name.clone(), limits: Limits::default(), others: Vec::new() }
+                }
             };
-            outcome = Outcome::Found(Entry {
-                limits: own.limits.clone().over(&below.limits),
-                ..below
-            });
+            outcome = Outcome::Found(Entry { limits: own.limits.clone().over(&below.limits), ..below });
         }
-        Resolution {
-            query: query.to_owned(),
-            outcome,
-            steps,
-        }
+        Resolution { query: query.to_owned(), outcome, steps }
     }
 
     /// Finds the models of whose names the query is a part, in order of their keys. Case and version separators do not
@@ -205,27 +179,17 @@ impl Catalogue {
         }
         let origins = Origins::of(&self.text);
         let hosts_too = sought.contains('/');
-        let own = self
-            .user
-            .entries()
-            .filter(|entry| self::sought(&entry.name).contains(&sought));
+        let own = self.user.entries().filter(|entry| self::sought(&entry.name).contains(&sought));
         // Under the user's own name, with what else is known of it.
         let own = own.filter_map(|entry| match self.resolve(&entry.name).outcome {
-            Outcome::Found(known) => Some(Entry {
-                name: entry.name.clone(),
-                ..known
-            }),
+            Outcome::Found(known) => Some(Entry { name: entry.name.clone(), ..known }),
             Outcome::Ambiguous { .. } | Outcome::Unknown => None,
         });
         let known = self
             .text
             .lines()
             .filter(|line| !line.starts_with('#'))
-            .filter(|line| {
-                line.split('\t')
-                    .next()
-                    .is_some_and(|key| key.contains(&sought))
-            })
+            .filter(|line| line.split('\t').next().is_some_and(|key| key.contains(&sought)))
             .filter_map(|line| Row::parse(line, &origins))
             .filter(|row| !row.ambiguous && (hosts_too || !row.key.contains('/')))
             .filter(|row| !self.user.names(row.key))
@@ -246,20 +210,10 @@ impl Catalogue {
             && let Some(entry) = several.pop()
         {
             let mut resolution = resolution;
-            resolution.steps.push(Step {
-                rule: Rule::OnlyMatch,
-                name: entry.name.clone(),
-            });
-            return Matches::One(Resolution {
-                outcome: Outcome::Found(entry),
-                ..resolution
-            });
+            resolution.steps.push(Step { rule: Rule::OnlyMatch, name: entry.name.clone() });
+            return Matches::One(Resolution { outcome: Outcome::Found(entry), ..resolution });
         }
-        if several.is_empty() {
-            Matches::None(resolution)
-        } else {
-            Matches::Several(several)
-        }
+        if several.is_empty() { Matches::None(resolution) } else { Matches::Several(several) }
     }
 
     /// All models, hosts' own rows left out, in order of their keys.
@@ -268,9 +222,7 @@ impl Catalogue {
         self.text
             .lines()
             .filter(|line| !line.starts_with('#'))
-            .filter_map(move |line| {
-                Row::parse(line, &origins).map(|row| (row.ambiguous, row.entry()))
-            })
+            .filter_map(move |line| Row::parse(line, &origins).map(|row| (row.ambiguous, row.entry())))
             .filter(|(ambiguous, entry)| !ambiguous && !entry.name.contains('/'))
             .map(|(_, entry)| entry)
     }
@@ -288,11 +240,7 @@ impl Default for Catalogue {
 
 /// The keys under which a name may be known, the most specific first.
 fn candidates(name: &Name) -> Vec<(Rule, String)> {
-    let model = if name.snapshot.is_some() {
-        Rule::SnapshotRow
-    } else {
-        Rule::ModelRow
-    };
+    let model = if name.snapshot.is_some() { Rule::SnapshotRow } else { Rule::ModelRow };
     let mut candidates = Vec::with_capacity(4);
     if let Some(provider) = &name.provider {
         candidates.push((Rule::ProviderRow, format!("{provider}/{}", name.key())));
@@ -310,11 +258,7 @@ fn candidates(name: &Name) -> Vec<(Rule, String)> {
 /// A suffix such as `[1m]` sets the window; an input limit that belongs to a smaller window no longer holds.
 fn apply_context_suffix(entry: &mut Entry, context: Option<Tokens>) {
     let Some(tokens) = context else { return };
-    let asked = Limits {
-        context_window: Some(Limit::new(tokens, Source::Name)),
-        max_input: None,
-        max_output: None,
-    };
+    let asked = Limits { context_window: Some(Limit::new(tokens, Source::Name)), max_input: None, max_output: None };
     entry.limits = asked.over(&entry.limits);
 }
 

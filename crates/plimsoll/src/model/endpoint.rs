@@ -31,20 +31,14 @@ impl Endpoint {
         let rest = url.trim();
         let rest = rest.split_once("://").map_or(rest, |(_, rest)| rest);
         let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-        let host = authority
-            .rsplit_once('@')
-            .map_or(authority, |(_, host)| host);
+        let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
         if let Some(address) = host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
             return Self::of_address(address.0.parse().ok());
         }
         if let Ok(address) = host.parse::<IpAddr>() {
             return Self::of_address(Some(address));
         }
-        let host = host
-            .split_once(':')
-            .map_or(host, |(host, _)| host)
-            .trim_end_matches('.')
-            .to_ascii_lowercase();
+        let host = host.split_once(':').map_or(host, |(host, _)| host).trim_end_matches('.').to_ascii_lowercase();
         if let Ok(address) = host.parse::<Ipv4Addr>() {
             return Self::of_address(Some(address.into()));
         }
@@ -53,22 +47,9 @@ impl Endpoint {
         let public = host.contains('.')
             && last.len() >= 2
             && last.starts_with(|letter: char| letter.is_ascii_alphabetic())
-            && ![
-                "local",
-                "localhost",
-                "internal",
-                "lan",
-                "intranet",
-                "corp",
-                "home",
-            ]
-            .contains(&last)
+            && !["local", "localhost", "internal", "lan", "intranet", "corp", "home"].contains(&last)
             && !host.ends_with(".home.arpa");
-        if public {
-            Self::Public
-        } else {
-            Self::LocalOrPrivate
-        }
+        if public { Self::Public } else { Self::LocalOrPrivate }
     }
 
     fn of_address(address: Option<IpAddr>) -> Self {
@@ -83,17 +64,10 @@ impl Endpoint {
                     || (first == 100 && (64..128).contains(&second))
             }
             Some(IpAddr::V6(v6)) => {
-                v6.is_loopback()
-                    || v6.is_unspecified()
-                    || v6.is_unique_local()
-                    || v6.is_unicast_link_local()
+                v6.is_loopback() || v6.is_unspecified() || v6.is_unique_local() || v6.is_unicast_link_local()
             }
         };
-        if private {
-            Self::LocalOrPrivate
-        } else {
-            Self::Public
-        }
+        if private { Self::LocalOrPrivate } else { Self::Public }
     }
 }
 

@@ -60,11 +60,7 @@ pub struct Limit {
 impl Limit {
     /// A limit that is not suspect.
     pub fn new(tokens: Tokens, source: Source) -> Self {
-        Self {
-            tokens,
-            source,
-            suspect: false,
-        }
+        Self { tokens, source, suspect: false }
     }
 }
 
@@ -98,15 +94,9 @@ impl Limits {
         max_output: Option<u64>,
     ) -> Self {
         let limit = |tokens: Option<u64>| {
-            tokens
-                .filter(|tokens| *tokens > 0)
-                .map(|tokens| Limit::new(Tokens(tokens), source.clone()))
+            tokens.filter(|tokens| *tokens > 0).map(|tokens| Limit::new(Tokens(tokens), source.clone()))
         };
-        Self {
-            context_window: limit(context_window),
-            max_input: limit(max_input),
-            max_output: limit(max_output),
-        }
+        Self { context_window: limit(context_window), max_input: limit(max_input), max_output: limit(max_output) }
     }
 
     /// Whether none of the three is known.
@@ -126,22 +116,13 @@ impl Limits {
         };
         if self.context_window.is_none() {
             // An input limit stated here may exceed a lower layer's window; then that window is not this set-up's.
-            let input = self
-                .max_input
-                .as_ref()
-                .map_or(Tokens::ZERO, |limit| limit.tokens);
-            self.context_window = lower
-                .context_window
-                .clone()
-                .filter(|window| input <= window.tokens);
+            let input = self.max_input.as_ref().map_or(Tokens::ZERO, |limit| limit.tokens);
+            self.context_window = lower.context_window.clone().filter(|window| input <= window.tokens);
         }
         if self.max_input.is_none() {
             self.max_input = lower.max_input.clone().filter(|input| {
                 describes_this_window
-                    || self
-                        .context_window
-                        .as_ref()
-                        .is_some_and(|window| window.tokens <= input.tokens)
+                    || self.context_window.as_ref().is_some_and(|window| window.tokens <= input.tokens)
             });
         }
         if self.max_output.is_none() {
@@ -180,19 +161,11 @@ impl ModelLimit {
 
     pub(super) fn of(limits: &Limits, fallback: Tokens) -> Self {
         let known = |limit: &Option<Limit>, kind| {
-            limit.as_ref().map(|limit| Self {
-                tokens: limit.tokens,
-                kind,
-                source: limit.source.clone(),
-            })
+            limit.as_ref().map(|limit| Self { tokens: limit.tokens, kind, source: limit.source.clone() })
         };
         known(&limits.context_window, LimitKind::ContextWindow)
             .or_else(|| known(&limits.max_input, LimitKind::MaxInput))
-            .unwrap_or(Self {
-                tokens: fallback,
-                kind: LimitKind::ContextWindow,
-                source: Source::Fallback,
-            })
+            .unwrap_or(Self { tokens: fallback, kind: LimitKind::ContextWindow, source: Source::Fallback })
     }
 }
 
@@ -224,9 +197,7 @@ pub fn resolve_limits(
         Endpoint::LocalOrPrivate => {
             // What the user's own file or the name's suffix says was merged into the entry, and stays.
             let said = |limit: &Option<Limit>| {
-                limit.clone().filter(|limit| {
-                    !matches!(limit.source, Source::Catalogue { .. } | Source::Fallback)
-                })
+                limit.clone().filter(|limit| !matches!(limit.source, Source::Catalogue { .. } | Source::Fallback))
             };
             Limits {
                 context_window: said(&limits.context_window),

@@ -12,9 +12,8 @@ const LONGEST: usize = 200;
 const PREFIXES: &str = include_str!("prefixes.txt");
 
 /// Regions of Bedrock's cross-region inference, as they stand before the vendor: `us.anthropic.claude-…`.
-const REGIONS: [&str; 14] = [
-    "us", "eu", "apac", "au", "jp", "global", "us-gov", "ca", "in", "sa", "me", "af", "il", "mx",
-];
+const REGIONS: [&str; 14] =
+    ["us", "eu", "apac", "au", "jp", "global", "us-gov", "ca", "in", "sa", "me", "af", "il", "mx"];
 
 /// Vendors as Bedrock writes them, with a dot after them.
 const VENDORS: [&str; 18] = [
@@ -39,9 +38,8 @@ const VENDORS: [&str; 18] = [
 ];
 
 /// Tags after a colon that choose a price, a route or a mode, not another model.
-const TAGS: [&str; 10] = [
-    "free", "beta", "nitro", "floor", "online", "thinking", "exacto", "latest", "cloud", "default",
-];
+const TAGS: [&str; 10] =
+    ["free", "beta", "nitro", "floor", "online", "thinking", "exacto", "latest", "cloud", "default"];
 
 /// Takes a model's name apart: provider prefixes, Bedrock and Vertex forms, case, separators, dates, fine-tunes,
 /// context suffixes and tags (rule: specification of limits, *Names*). Total on any text; what is not understood stays
@@ -57,13 +55,8 @@ const TAGS: [&str; 10] = [
 /// ```
 pub fn normalise(name: &str) -> Name {
     let written = name.trim();
-    let mut name = Name {
-        base: written.to_owned(),
-        snapshot: None,
-        provider: None,
-        context: None,
-        steps: Vec::new(),
-    };
+    let mut name =
+        Name { base: written.to_owned(), snapshot: None, provider: None, context: None, steps: Vec::new() };
     if written.len() > LONGEST {
         return name;
     }
@@ -106,10 +99,7 @@ impl Name {
         if self.apply(Rule::VertexVersion, vertex_version(&self.base)) {
             self.provider.get_or_insert_with(|| "vertex-ai".to_owned());
         }
-        let fireworks = self
-            .provider
-            .as_deref()
-            .is_some_and(|provider| provider.starts_with("fireworks"));
+        let fireworks = self.provider.as_deref().is_some_and(|provider| provider.starts_with("fireworks"));
         self.apply(Rule::Separator, Some(separators(&self.base, fireworks)));
         self.apply(Rule::Spelling, spelling(&self.base));
         // Only once nothing else applies: whether something is a prefix is judged by all that follows it.
@@ -124,27 +114,20 @@ impl Name {
 
     /// Takes a changed name over and says so. A rule that would leave no name has not understood it.
     fn apply(&mut self, rule: Rule, changed: Option<String>) -> bool {
-        let name = |text: &String| {
-            text.starts_with(|first: char| first.is_ascii_alphanumeric()) || rule == Rule::Case
-        };
+        let name =
+            |text: &String| text.starts_with(|first: char| first.is_ascii_alphanumeric()) || rule == Rule::Case;
         let Some(changed) = changed.filter(|changed| name(changed) && *changed != self.base) else {
             return false;
         };
         self.base.clone_from(&changed);
-        self.steps.push(Step {
-            rule,
-            name: changed,
-        });
+        self.steps.push(Step { rule, name: changed });
         true
     }
 }
 
 /// `ft:gpt-4o:org::id` → `gpt-4o`.
 fn fine_tune(base: &str) -> Option<String> {
-    base.strip_prefix("ft:")?
-        .split(':')
-        .next()
-        .map(str::to_owned)
+    base.strip_prefix("ft:")?.split(':').next().map(str::to_owned)
 }
 
 /// `name[1m]` → the name and 1,000,000. Only a whole number of thousands or millions is a window.
@@ -161,13 +144,8 @@ fn scaled(text: &str) -> Option<Tokens> {
         Some(digits) => (digits, 1_000_000),
         None => (text.strip_suffix('k')?, 1_000),
     };
-    let count = (digits.len() <= 6 && digits.bytes().all(|byte| byte.is_ascii_digit()))
-        .then_some(digits)?;
-    count
-        .parse::<u64>()
-        .ok()
-        .filter(|count| *count > 0)
-        .map(|count| Tokens(count * unit))
+    let count = (digits.len() <= 6 && digits.bytes().all(|byte| byte.is_ascii_digit())).then_some(digits)?;
+    count.parse::<u64>().ok().filter(|count| *count > 0).map(|count| Tokens(count * unit))
 }
 
 /// Removes one segment before a `/` that is known to be no part of a model's name.
@@ -181,12 +159,8 @@ fn provider_prefix(base: &str) -> Option<(Option<String>, String)> {
         // `projects/P/locations/L/publishers/…`, `accounts/A/models/…`: the word names what follows it.
         "projects" | "locations" | "publishers" | "accounts" => {
             let (owner, rest) = rest.split_once('/')?;
-            let provider =
-                (head == "accounts" && owner == "fireworks").then(|| "fireworks-ai".to_owned());
-            Some((
-                provider.or_else(|| (head != "accounts").then(|| "vertex-ai".to_owned())),
-                rest.to_owned(),
-            ))
+            let provider = (head == "accounts" && owner == "fireworks").then(|| "fireworks-ai".to_owned());
+            Some((provider.or_else(|| (head != "accounts").then(|| "vertex-ai".to_owned())), rest.to_owned()))
         }
         "models" => Some((None, rest.to_owned())),
         _ => {
@@ -233,28 +207,18 @@ pub(super) fn provider_of(head: &str) -> &str {
 /// `us.anthropic.claude-…` → `claude-…`; `deepseek.r1` → `deepseek-r1`.
 fn bedrock_prefix(base: &str) -> Option<String> {
     let (head, rest) = base.split_once('.')?;
-    let (vendor, rest) = if REGIONS.contains(&head) {
-        rest.split_once('.')?
-    } else {
-        (head, rest)
-    };
+    let (vendor, rest) = if REGIONS.contains(&head) { rest.split_once('.')? } else { (head, rest) };
     if !VENDORS.contains(&vendor) || !rest.starts_with(|first: char| first.is_ascii_alphabetic()) {
         return None;
     }
     // DeepSeek's names go on from the vendor: `deepseek.v3.2` is `deepseek-v3.2`.
     let goes_on = vendor == "deepseek" && !rest.starts_with("deepseek");
-    Some(if goes_on {
-        format!("{vendor}-{rest}")
-    } else {
-        rest.to_owned()
-    })
+    Some(if goes_on { format!("{vendor}-{rest}") } else { rest.to_owned() })
 }
 
 /// `-v1:0`, `-1:0`, `-v1:0:48k`; and, behind a Bedrock prefix, the bare `-v1` of `claude-opus-4-6-v1`.
 fn bedrock_revision(base: &str, provider: Option<&str>) -> Option<(String, Option<Tokens>)> {
-    let digits = |text: &str| {
-        !text.is_empty() && text.len() <= 3 && text.bytes().all(|byte| byte.is_ascii_digit())
-    };
+    let digits = |text: &str| !text.is_empty() && text.len() <= 3 && text.bytes().all(|byte| byte.is_ascii_digit());
     let (stem, tail) = base.rsplit_once('-')?;
     let mut parts = tail.split(':');
     let revision = parts.next()?;
@@ -266,9 +230,7 @@ fn bedrock_revision(base: &str, provider: Option<&str>) -> Option<(String, Optio
     }
     let is_revision = match minor {
         Some(minor) => digits(minor),
-        None => {
-            provider == Some("bedrock") && stem.starts_with("claude") && revision.starts_with('v')
-        }
+        None => provider == Some("bedrock") && stem.starts_with("claude") && revision.starts_with('v'),
     };
     // `claude-v2:1` is version 2.1, from before there were revisions.
     let is_version = ["claude", "claude-instant"].contains(&stem);
@@ -282,10 +244,7 @@ fn tag(base: &str) -> Option<String> {
         return Some(rest.to_owned());
     }
     let size = tag.strip_suffix('b')?;
-    let is_size = !size.is_empty()
-        && size
-            .bytes()
-            .all(|byte| byte.is_ascii_digit() || byte == b'.');
+    let is_size = !size.is_empty() && size.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
     is_size.then(|| format!("{rest}-{tag}"))
 }
 
@@ -298,45 +257,27 @@ fn vertex_version(base: &str) -> Option<String> {
     if ["default", "latest"].contains(&version) || region(version) {
         return Some(rest.to_owned());
     }
-    version
-        .starts_with(|first: char| first.is_ascii_digit())
-        .then(|| format!("{rest}-{version}"))
+    version.starts_with(|first: char| first.is_ascii_digit()).then(|| format!("{rest}-{version}"))
 }
 
 /// A `.` between digits is written `-`; Fireworks writes `p`.
 fn separators(base: &str, fireworks: bool) -> String {
     let bytes = base.as_bytes();
-    let digit_at = |index: Option<usize>| {
-        index
-            .and_then(|index| bytes.get(index))
-            .is_some_and(u8::is_ascii_digit)
-    };
+    let digit_at = |index: Option<usize>| index.and_then(|index| bytes.get(index)).is_some_and(u8::is_ascii_digit);
     base.char_indices()
         .map(|(index, letter)| {
             let separates = letter == '.' || (fireworks && letter == 'p');
-            if separates && digit_at(index.checked_sub(1)) && digit_at(index.checked_add(1)) {
-                '-'
-            } else {
-                letter
-            }
+            if separates && digit_at(index.checked_sub(1)) && digit_at(index.checked_add(1)) { '-' } else { letter }
         })
         .collect()
 }
 
 /// The spellings of Llama: `llama3`, `llama-v3`, `meta-llama-3` are `llama-3`.
 fn spelling(base: &str) -> Option<String> {
-    let llama = base
-        .strip_prefix("meta-")
-        .filter(|rest| rest.starts_with("llama"))
-        .unwrap_or(base);
+    let llama = base.strip_prefix("meta-").filter(|rest| rest.starts_with("llama")).unwrap_or(base);
     let rest = llama.strip_prefix("llama")?;
-    let version = rest
-        .strip_prefix("-v")
-        .or_else(|| rest.strip_prefix('-'))
-        .unwrap_or(rest);
-    version
-        .starts_with(|first: char| first.is_ascii_digit())
-        .then(|| format!("llama-{version}"))
+    let version = rest.strip_prefix("-v").or_else(|| rest.strip_prefix('-')).unwrap_or(rest);
+    version.starts_with(|first: char| first.is_ascii_digit()).then(|| format!("llama-{version}"))
 }
 
 #[cfg(test)]

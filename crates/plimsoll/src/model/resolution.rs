@@ -40,10 +40,7 @@ pub enum Lookup {
 /// How the resolution of a name ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "one at a time, and mostly the large one"
-)]
+#[expect(clippy::large_enum_variant, reason = "one at a time, and mostly the large one")]
 pub enum Outcome {
     /// The name is one model.
     Found(Entry),

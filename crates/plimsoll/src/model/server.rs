@@ -24,12 +24,7 @@ impl Served {
         self.trained.map_or(default, |trained| default.min(trained))
     }
 
-    fn stated(
-        window: Option<u64>,
-        input: Option<u64>,
-        output: Option<u64>,
-        trained: Option<u64>,
-    ) -> Option<Self> {
+    fn stated(window: Option<u64>, input: Option<u64>, output: Option<u64>, trained: Option<u64>) -> Option<Self> {
         let limits = Limits::stated(&Source::Server, window, input, output);
         let trained = trained.filter(|tokens| *tokens > 0).map(Tokens);
         (!limits.is_empty() || trained.is_some()).then_some(Self { limits, trained })
@@ -51,20 +46,11 @@ impl Served {
 /// ```
 pub fn models(json: &[u8], model: &str) -> Option<Served> {
     let answer: Value = serde_json::from_slice(json).ok()?;
-    let list = answer
-        .get("data")
-        .or_else(|| answer.get("models"))
-        .and_then(Value::as_array);
+    let list = answer.get("data").or_else(|| answer.get("models")).and_then(Value::as_array);
     let Some(list) = list else {
-        return if names(&answer, model) || id(&answer).is_none() {
-            object(&answer)
-        } else {
-            None
-        };
+        return if names(&answer, model) || id(&answer).is_none() { object(&answer) } else { None };
     };
-    list.iter()
-        .find(|entry| names(entry, model))
-        .and_then(object)
+    list.iter().find(|entry| names(entry, model)).and_then(object)
 }
 
 /// Reads llama.cpp's `GET /props`: the context of one slot, which is what one request may use.
@@ -102,17 +88,11 @@ pub fn ollama_show(json: &[u8]) -> Option<Served> {
         .iter()
         .find(|(key, _)| key.ends_with(".context_length"))
         .and_then(|(_, value)| value.as_u64());
-    let parameters = show
-        .parameters
-        .as_ref()
-        .and_then(Value::as_str)
-        .unwrap_or_default();
+    let parameters = show.parameters.as_ref().and_then(Value::as_str).unwrap_or_default();
     // One parameter a line, name and value apart by white space; the last one is in force.
     let mut set = parameters.lines().filter_map(|line| {
         let mut words = line.split_whitespace();
-        (words.next() == Some("num_ctx"))
-            .then(|| words.next()?.parse().ok())
-            .flatten()
+        (words.next() == Some("num_ctx")).then(|| words.next()?.parse().ok()).flatten()
     });
     Served::stated(set.next_back(), None, None, trained)
 }
@@ -127,11 +107,7 @@ pub fn ollama_show(json: &[u8]) -> Option<Served> {
 /// ```
 pub fn ollama_ps(json: &[u8], model: &str) -> Option<Served> {
     let answer: Value = serde_json::from_slice(json).ok()?;
-    let loaded = answer
-        .get("models")?
-        .as_array()?
-        .iter()
-        .find(|entry| names(entry, model))?;
+    let loaded = answer.get("models")?.as_array()?.iter().find(|entry| names(entry, model))?;
     Served::stated(number(loaded, "context_length"), None, None, None)
 }
 
@@ -145,29 +121,14 @@ fn object(entry: &Value) -> Option<Served> {
         .or_else(|| nested(top, "context_length"))
         .or_else(|| first(&["context_length"]))
         .or_else(|| nested(meta, "n_ctx"))
-        .or_else(|| {
-            if entry.get("state").is_some() {
-                None
-            } else {
-                first(&["max_context_length"])
-            }
-        });
-    let trained = nested(meta, "n_ctx_train").or_else(|| {
-        if entry.get("state").is_some() {
-            first(&["max_context_length"])
-        } else {
-            None
-        }
-    });
+        .or_else(|| if entry.get("state").is_some() { None } else { first(&["max_context_length"]) });
+    let trained = nested(meta, "n_ctx_train")
+        .or_else(|| if entry.get("state").is_some() { first(&["max_context_length"]) } else { None });
     let input = first(&["max_input_tokens", "inputTokenLimit"]);
-    let output = first(&[
-        "max_output_tokens",
-        "max_completion_tokens",
-        "outputTokenLimit",
-    ])
-    .or_else(|| nested(top, "max_completion_tokens"))
-    // Anthropic's `max_tokens` is the output limit; elsewhere the word means many things.
-    .or_else(|| number(entry, "max_tokens").filter(|_| entry.get("max_input_tokens").is_some()));
+    let output = first(&["max_output_tokens", "max_completion_tokens", "outputTokenLimit"])
+        .or_else(|| nested(top, "max_completion_tokens"))
+        // Anthropic's `max_tokens` is the output limit; elsewhere the word means many things.
+        .or_else(|| number(entry, "max_tokens").filter(|_| entry.get("max_input_tokens").is_some()));
     Served::stated(window, input, output, trained)
 }
 
@@ -176,9 +137,7 @@ fn number(object: &Value, field: &str) -> Option<u64> {
 }
 
 fn id(entry: &Value) -> Option<&str> {
-    ["id", "model", "name"]
-        .into_iter()
-        .find_map(|field| entry.get(field).and_then(Value::as_str))
+    ["id", "model", "name"].into_iter().find_map(|field| entry.get(field).and_then(Value::as_str))
 }
 
 /// Whether an object is that of `model`: Gemini writes `models/` before it, Ollama `:latest` behind it.

@@ -12,8 +12,7 @@ pub(super) fn snapshot(base: &str) -> Option<(String, String)> {
         let length = pieces.iter().map(|piece| piece.len() + 1).sum::<usize>();
         let rest = base.get(..base.len().checked_sub(length)?)?;
         // What is left must still be a name.
-        rest.starts_with(|first: char| first.is_ascii_alphabetic())
-            .then(|| (rest.to_owned(), snapshot))
+        rest.starts_with(|first: char| first.is_ascii_alphabetic()).then(|| (rest.to_owned(), snapshot))
     };
     if let (Some(month), Some(year)) = (second, third)
         && is_date(year, month, last)
@@ -29,15 +28,9 @@ pub(super) fn snapshot(base: &str) -> Option<(String, String)> {
     }
     let split = |at: usize| Some((last.get(..at)?, last.get(at..)?));
     let dated = match last.len() {
-        8 => split(4).is_some_and(|(year, rest)| {
-            rest.split_at_checked(2)
-                .is_some_and(|(m, d)| is_date(year, m, d))
-        }),
+        8 => split(4).is_some_and(|(year, rest)| rest.split_at_checked(2).is_some_and(|(m, d)| is_date(year, m, d))),
         6 => split(2).is_some_and(|(year, rest)| {
-            is_short_year(year)
-                && rest
-                    .split_at_checked(2)
-                    .is_some_and(|(month, day)| is_month(month) && is_day(day))
+            is_short_year(year) && rest.split_at_checked(2).is_some_and(|(month, day)| is_month(month) && is_day(day))
         }),
         4 => split(2).is_some_and(|(first, second)| {
             (is_short_year(first) && is_month(second)) || (is_month(first) && is_day(second))
@@ -45,18 +38,12 @@ pub(super) fn snapshot(base: &str) -> Option<(String, String)> {
         3 => last.starts_with("00") && in_range(last, 1, 9),
         _ => false,
     };
-    if dated {
-        cut(&[last], last.to_owned())
-    } else {
-        None
-    }
+    if dated { cut(&[last], last.to_owned()) } else { None }
 }
 
 fn in_range(digits: &str, low: u32, high: u32) -> bool {
     digits.bytes().all(|byte| byte.is_ascii_digit())
-        && digits
-            .parse::<u32>()
-            .is_ok_and(|value| (low..=high).contains(&value))
+        && digits.parse::<u32>().is_ok_and(|value| (low..=high).contains(&value))
 }
 
 fn is_year(text: &str) -> bool {

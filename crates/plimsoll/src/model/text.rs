@@ -14,17 +14,12 @@ pub(super) fn find_line<'a>(text: &'a [u8], key: &[u8]) -> Option<&'a str> {
     let (mut low, mut high) = (0, text.len());
     while low < high {
         let middle = low.midpoint(high);
-        let start = memchr::memrchr(b'\n', text.get(low..middle)?)
-            .map_or(low, |at| low.saturating_add(at).saturating_add(1));
-        let end = memchr::memchr(b'\n', text.get(start..)?)
-            .map_or(text.len(), |at| start.saturating_add(at));
+        let start =
+            memchr::memrchr(b'\n', text.get(low..middle)?).map_or(low, |at| low.saturating_add(at).saturating_add(1));
+        let end = memchr::memchr(b'\n', text.get(start..)?).map_or(text.len(), |at| start.saturating_add(at));
         let line = text.get(start..end)?;
         let here = line.split(|byte| *byte == b'\t').next().unwrap_or_default();
-        match if line.starts_with(b"#") {
-            std::cmp::Ordering::Less
-        } else {
-            here.cmp(key)
-        } {
+        match if line.starts_with(b"#") { std::cmp::Ordering::Less } else { here.cmp(key) } {
             std::cmp::Ordering::Equal => return std::str::from_utf8(line).ok(),
             std::cmp::Ordering::Less => low = end.saturating_add(1),
             std::cmp::Ordering::Greater => high = start,
@@ -43,20 +38,12 @@ impl<'a> Origins<'a> {
             let (name, date) = rest.rsplit_once(", ")?;
             Some((letter.chars().next()?, name, date))
         };
-        Self(
-            text.lines()
-                .take_while(|line| line.starts_with('#'))
-                .filter_map(origin)
-                .collect(),
-        )
+        Self(text.lines().take_while(|line| line.starts_with('#')).filter_map(origin).collect())
     }
 
     fn source(&self, letter: char) -> Option<Source> {
         let (_, origin, date) = self.0.iter().find(|(known, ..)| *known == letter)?;
-        Some(Source::Catalogue {
-            origin: Cow::Owned((*origin).to_owned()),
-            date: Cow::Owned((*date).to_owned()),
-        })
+        Some(Source::Catalogue { origin: Cow::Owned((*origin).to_owned()), date: Cow::Owned((*date).to_owned()) })
     }
 }
 
@@ -76,21 +63,14 @@ impl<'a> Row<'a> {
         let key = columns.next().filter(|key| !key.is_empty())?;
         let mut cells = [Vec::new(), Vec::new(), Vec::new()];
         for cell in &mut cells {
-            for claim in columns
-                .next()
-                .unwrap_or_default()
-                .split('+')
-                .filter(|claim| !claim.is_empty())
-            {
+            for claim in columns.next().unwrap_or_default().split('+').filter(|claim| !claim.is_empty()) {
                 let letter = claim.chars().next_back()?;
                 let number = claim.strip_suffix(letter)?.parse().ok()?;
                 cell.push((Tokens(number), origins.source(letter)?));
             }
         }
         let flags = columns.next().unwrap_or_default();
-        let known = flags
-            .split(' ')
-            .all(|flag| ["", "suspect", "ambiguous"].contains(&flag));
+        let known = flags.split(' ').all(|flag| ["", "suspect", "ambiguous"].contains(&flag));
         (known && columns.next().is_none()).then(|| Self {
             key,
             cells,
@@ -114,32 +94,17 @@ impl<'a> Row<'a> {
 
     pub(super) fn entry(&self) -> Entry {
         let [window, input, output] = &self.cells;
-        let limit = |cell: &Vec<(Tokens, Source)>| {
-            cell.first()
-                .map(|(tokens, source)| Limit::new(*tokens, source.clone()))
-        };
+        let limit =
+            |cell: &Vec<(Tokens, Source)>| cell.first().map(|(tokens, source)| Limit::new(*tokens, source.clone()));
         let limits = Limits {
             context_window: limit(window),
             max_input: limit(input),
-            max_output: limit(output).map(|limit| Limit {
-                suspect: self.suspect,
-                ..limit
-            }),
+            max_output: limit(output).map(|limit| Limit { suspect: self.suspect, ..limit }),
         };
-        Entry {
-            name: self.key.to_owned(),
-            limits,
-            others: self.claims(1),
-        }
+        Entry { name: self.key.to_owned(), limits, others: self.claims(1) }
     }
 
     pub(super) fn outcome(&self) -> Outcome {
-        if self.ambiguous {
-            Outcome::Ambiguous {
-                claims: self.claims(0),
-            }
-        } else {
-            Outcome::Found(self.entry())
-        }
+        if self.ambiguous { Outcome::Ambiguous { claims: self.claims(0) } } else { Outcome::Found(self.entry()) }
     }
 }

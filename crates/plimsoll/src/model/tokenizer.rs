@@ -46,9 +46,7 @@ pub fn tokenizer(model: &str) -> TokenizerHint {
     let rest: Vec<&str> = parts.collect();
     let second = rest.first().copied().unwrap_or_default();
     match (family, second) {
-        ("claude", _) => TokenizerHint::Claude {
-            newer: is_newer_claude(&rest),
-        },
+        ("claude", _) => TokenizerHint::Claude { newer: is_newer_claude(&rest) },
         ("gemini", _) => TokenizerHint::Gemini,
         ("gpt", "oss") => TokenizerHint::O200kHarmony,
         ("gpt" | "chatgpt", "4o" | "5") | ("o1" | "o3" | "o4", _) => TokenizerHint::O200kBase,
@@ -68,20 +66,13 @@ fn is_newer_claude(parts: &[&str]) -> bool {
     let number = |part: &&str| {
         // `v2:1` is Bedrock's way to write 2.1.
         let part = part.split(':').next()?;
-        part.strip_prefix('v')
-            .unwrap_or(part)
-            .parse::<u32>()
-            .ok()
-            .filter(|_| part.len() <= 2)
+        part.strip_prefix('v').unwrap_or(part).parse::<u32>().ok().filter(|_| part.len() <= 2)
     };
     let Some(at) = parts.iter().position(|part| number(part).is_some()) else {
         return !parts.contains(&"instant");
     };
     let major = parts.get(at).and_then(number).unwrap_or(0);
-    let minor = parts
-        .get(at.saturating_add(1))
-        .and_then(number)
-        .unwrap_or(0);
+    let minor = parts.get(at.saturating_add(1)).and_then(number).unwrap_or(0);
     (major, minor) >= (4, 7)
 }
 
@@ -134,24 +125,12 @@ mod tests {
             "claude-v2:1",
             "claude-instant-v1",
         ] {
-            assert_eq!(
-                tokenizer(old),
-                TokenizerHint::Claude { newer: false },
-                "{old}"
-            );
+            assert_eq!(tokenizer(old), TokenizerHint::Claude { newer: false }, "{old}");
         }
-        for newer in [
-            "claude-opus-4-7",
-            "claude-opus-4.8[1m]",
-            "claude-sonnet-5-5",
-            "claude-fable-5",
-            "claude-mythos-preview",
-        ] {
-            assert_eq!(
-                tokenizer(newer),
-                TokenizerHint::Claude { newer: true },
-                "{newer}"
-            );
+        for newer in
+            ["claude-opus-4-7", "claude-opus-4.8[1m]", "claude-sonnet-5-5", "claude-fable-5", "claude-mythos-preview"]
+        {
+            assert_eq!(tokenizer(newer), TokenizerHint::Claude { newer: true }, "{newer}");
         }
     }
 

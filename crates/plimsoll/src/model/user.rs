@@ -61,15 +61,10 @@ impl UserCatalogue {
             }
             match parse_line(line) {
                 Ok(entry) => {
-                    catalogue
-                        .models
-                        .retain(|(_, known)| known.name != entry.name);
+                    catalogue.models.retain(|(_, known)| known.name != entry.name);
                     catalogue.models.push((normalise(&entry.name), entry));
                 }
-                Err(reason) => problems.push(UserProblem {
-                    line: index.saturating_add(1),
-                    reason,
-                }),
+                Err(reason) => problems.push(UserProblem { line: index.saturating_add(1), reason }),
             }
         }
         (catalogue, problems)
@@ -84,9 +79,7 @@ impl UserCatalogue {
     pub(super) fn names(&self, key: &str) -> bool {
         self.models.iter().any(|(name, _)| match &name.provider {
             Some(provider) => {
-                key.strip_prefix(provider.as_str())
-                    .and_then(|rest| rest.strip_prefix('/'))
-                    == Some(&name.key())
+                key.strip_prefix(provider.as_str()).and_then(|rest| rest.strip_prefix('/')) == Some(&name.key())
             }
             None => key == name.key(),
         })
@@ -124,17 +117,8 @@ fn parse_line(line: &str) -> Result<Entry, String> {
     if stated == [None; 3] {
         return Err("none of `context_window`, `max_input`, `max_output`".to_owned());
     }
-    let limits = Limits::stated(
-        &Source::User,
-        line.context_window,
-        line.max_input,
-        line.max_output,
-    );
-    Ok(Entry {
-        name: name.to_owned(),
-        limits,
-        others: Vec::new(),
-    })
+    let limits = Limits::stated(&Source::User, line.context_window, line.max_input, line.max_output);
+    Ok(Entry { name: name.to_owned(), limits, others: Vec::new() })
 }
 
 #[cfg(test)]
@@ -149,74 +133,37 @@ mod tests {
                     {\"model\": \" \", \"max_input\": 1}\n{\"model\": \"c\", \"max_input\": 0}\n\
                     {\"model\": \"d\", \"window\": 5}\n{\"model\": \"a\", \"context_window\": 20}\n";
         let (user, problems) = UserCatalogue::parse(text);
-        assert_eq!(
-            problems
-                .iter()
-                .map(|problem| problem.line)
-                .collect::<Vec<_>>(),
-            [4, 5, 6, 7, 8]
-        );
+        assert_eq!(problems.iter().map(|problem| problem.line).collect::<Vec<_>>(), [4, 5, 6, 7, 8]);
         let entries: Vec<_> = user.entries().collect();
         assert_eq!(entries.len(), 1);
-        assert_eq!(
-            entries[0]
-                .limits
-                .context_window
-                .as_ref()
-                .map(|limit| limit.tokens),
-            Some(Tokens(20))
-        );
+        assert_eq!(entries[0].limits.context_window.as_ref().map(|limit| limit.tokens), Some(Tokens(20)));
     }
 
     #[test]
     fn a_users_line_wins_limit_by_limit() {
         let (user, _) = UserCatalogue::parse("{\"model\": \"gpt-5\", \"max_output\": 9000}");
-        let Lookup::Known(limits) = Catalogue::embedded().with_user(user).lookup("openai/gpt-5")
-        else {
+        let Lookup::Known(limits) = Catalogue::embedded().with_user(user).lookup("openai/gpt-5") else {
             panic!("known")
         };
-        assert_eq!(
-            limits.max_output.map(|limit| (limit.tokens, limit.source)),
-            Some((Tokens(9_000), Source::User))
-        );
-        assert_eq!(
-            limits.max_input.map(|limit| limit.tokens),
-            Some(Tokens(272_000))
-        );
+        assert_eq!(limits.max_output.map(|limit| (limit.tokens, limit.source)), Some((Tokens(9_000), Source::User)));
+        assert_eq!(limits.max_input.map(|limit| limit.tokens), Some(Tokens(272_000)));
     }
 
     #[test]
     fn a_search_shows_a_users_line_once_with_what_else_is_known() {
         let (user, _) = UserCatalogue::parse("{\"model\": \"GPT-5-Mini\", \"max_output\": 9000}");
         let found = Catalogue::embedded().with_user(user).search("gpt-5-mini");
-        let named: Vec<_> = found
-            .iter()
-            .filter(|entry| entry.name.to_lowercase() == "gpt-5-mini")
-            .collect();
+        let named: Vec<_> = found.iter().filter(|entry| entry.name.to_lowercase() == "gpt-5-mini").collect();
         assert_eq!(named.len(), 1);
-        assert_eq!(
-            named[0]
-                .limits
-                .max_output
-                .as_ref()
-                .map(|limit| limit.tokens),
-            Some(Tokens(9_000))
-        );
-        assert_eq!(
-            named[0].limits.max_input.as_ref().map(|limit| limit.tokens),
-            Some(Tokens(272_000))
-        );
+        assert_eq!(named[0].limits.max_output.as_ref().map(|limit| limit.tokens), Some(Tokens(9_000)));
+        assert_eq!(named[0].limits.max_input.as_ref().map(|limit| limit.tokens), Some(Tokens(272_000)));
     }
 
     #[test]
     fn a_line_for_one_provider_says_nothing_of_another() {
-        let (user, _) =
-            UserCatalogue::parse("{\"model\": \"azure/gpt-4o\", \"context_window\": 50000}");
+        let (user, _) = UserCatalogue::parse("{\"model\": \"azure/gpt-4o\", \"context_window\": 50000}");
         let catalogue = Catalogue::embedded().with_user(user);
-        assert_eq!(
-            catalogue.limit_or_default("azure/gpt-4o").tokens,
-            Tokens(50_000)
-        );
+        assert_eq!(catalogue.limit_or_default("azure/gpt-4o").tokens, Tokens(50_000));
         assert_eq!(catalogue.limit_or_default("gpt-4o").tokens, Tokens(128_000));
     }
 }

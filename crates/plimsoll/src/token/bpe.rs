@@ -47,24 +47,12 @@ impl Encoder {
             let mut again = usize::from(last <= CHEAP);
             loop {
                 let kept = self.lengths.len().saturating_sub(again);
-                let redone: usize = self
-                    .lengths
-                    .iter()
-                    .skip(kept)
-                    .copied()
-                    .map(usize::from)
-                    .sum();
+                let redone: usize = self.lengths.iter().skip(kept).copied().map(usize::from).sum();
                 let start = done - redone;
-                let section = self.sections.encode(
-                    &mut self.merging,
-                    vocabulary,
-                    piece.get(start..end).unwrap_or_default(),
-                );
+                let section =
+                    self.sections.encode(&mut self.merging, vocabulary, piece.get(start..end).unwrap_or_default());
                 let first = section.first().copied().unwrap_or(0);
-                let before = kept
-                    .checked_sub(1)
-                    .and_then(|last| self.lengths.get(last))
-                    .copied();
+                let before = kept.checked_sub(1).and_then(|last| self.lengths.get(last)).copied();
                 let holds = before.is_none_or(|before| {
                     let both = start - usize::from(before)..start + usize::from(first);
                     let both = piece.get(both).unwrap_or_default();
@@ -91,10 +79,7 @@ fn count_short(vocabulary: &Vocabulary, piece: &[u8]) -> usize {
     for (token, byte) in tokens.iter_mut().zip(piece) {
         *token = vocabulary.of_byte(*byte);
     }
-    for (merge, (left, right)) in merges
-        .iter_mut()
-        .zip(piece.iter().zip(piece.iter().skip(1)))
-    {
+    for (merge, (left, right)) in merges.iter_mut().zip(piece.iter().zip(piece.iter().skip(1))) {
         *merge = vocabulary.merge_bytes(*left, *right);
     }
     let mut count = piece.len();
@@ -113,11 +98,7 @@ fn count_short(vocabulary: &Vocabulary, piece: &[u8]) -> usize {
         move_up(&mut merges, at, count);
         let part = |offset: usize| tokens.get(offset).copied().unwrap_or(NONE);
         if let Some(merge) = merges.get_mut(at) {
-            *merge = if at + 1 < count {
-                vocabulary.merge(lowest, part(at + 1))
-            } else {
-                NONE
-            };
+            *merge = if at + 1 < count { vocabulary.merge(lowest, part(at + 1)) } else { NONE };
         }
         if let Some(before) = at.checked_sub(1)
             && let Some(merge) = merges.get_mut(before)
@@ -223,17 +204,14 @@ impl Merging {
     /// Encodes a piece and gives the number of tokens.
     fn encode(&mut self, vocabulary: &Vocabulary, piece: &[u8]) -> usize {
         self.parts.clear();
-        self.parts
-            .extend((0_u32..).zip(piece).map(|(at, byte)| Part {
-                token: vocabulary.of_byte(*byte),
-                previous: at.wrapping_sub(1),
-                next: at + 1,
-            }));
+        self.parts.extend((0_u32..).zip(piece).map(|(at, byte)| Part {
+            token: vocabulary.of_byte(*byte),
+            previous: at.wrapping_sub(1),
+            next: at + 1,
+        }));
         self.merges.clear();
         let pairs = (0_u32..).zip(piece.iter().zip(piece.iter().skip(1)));
-        self.merges.extend(
-            pairs.map(|(at, (left, right))| Merge::new(vocabulary.merge_bytes(*left, *right), at)),
-        );
+        self.merges.extend(pairs.map(|(at, (left, right))| Merge::new(vocabulary.merge_bytes(*left, *right), at)));
         self.merges.push(Merge::IMPOSSIBLE);
         if piece.len() <= Self::SCANNED {
             piece.len() - self.scan(vocabulary)
@@ -245,11 +223,7 @@ impl Merging {
     /// Merges what merges, finding the lowest pair by scanning; gives the number of merges.
     fn scan(&mut self, vocabulary: &Vocabulary) -> usize {
         for merged in 0.. {
-            let lowest = self
-                .merges
-                .iter()
-                .copied()
-                .fold(Merge::IMPOSSIBLE, Merge::min);
+            let lowest = self.merges.iter().copied().fold(Merge::IMPOSSIBLE, Merge::min);
             if lowest == Merge::IMPOSSIBLE {
                 return merged;
             }
@@ -261,13 +235,8 @@ impl Merging {
     /// The same with a heap.
     fn drain(&mut self, vocabulary: &Vocabulary) -> usize {
         let mut merged = 0;
-        let entry = |(at, merge): (u32, Merge)| {
-            (merge != Merge::IMPOSSIBLE).then_some(Reverse((merge.token(), at)))
-        };
-        let mut heap: BinaryHeap<_> = (0_u32..)
-            .zip(self.merges.iter().copied())
-            .filter_map(entry)
-            .collect();
+        let entry = |(at, merge): (u32, Merge)| (merge != Merge::IMPOSSIBLE).then_some(Reverse((merge.token(), at)));
+        let mut heap: BinaryHeap<_> = (0_u32..).zip(self.merges.iter().copied()).filter_map(entry).collect();
         while let Some(Reverse((token, at))) = heap.pop() {
             // The parts may have changed since.
             if self.merges.get(at as usize) != Some(&Merge::new(token, at)) {
@@ -276,23 +245,14 @@ impl Merging {
             let previous = self.merge_at(vocabulary, at, token);
             merged += 1;
             let changed = [previous, at];
-            heap.extend(
-                changed
-                    .iter()
-                    .filter_map(|at| entry((*at, *self.merges.get(*at as usize)?))),
-            );
+            heap.extend(changed.iter().filter_map(|at| entry((*at, *self.merges.get(*at as usize)?))));
         }
         merged
     }
 
     /// Merges the part at an offset with the next, and gives the offset of the part before it.
     fn merge_at(&mut self, vocabulary: &Vocabulary, at: u32, token: u32) -> u32 {
-        let Some(Part {
-            previous,
-            next: absorbed,
-            ..
-        }) = self.part(at)
-        else {
+        let Some(Part { previous, next: absorbed, .. }) = self.part(at) else {
             return NONE;
         };
         let Some(Part { next, .. }) = self.part(absorbed) else {
@@ -350,9 +310,7 @@ mod tests {
             let alphabet: Vec<char> = alphabet.chars().collect();
             let mut text = String::new();
             while text.len() < 60_000 {
-                seed = seed
-                    .wrapping_mul(6_364_136_223_846_793_005)
-                    .wrapping_add(1_442_695_040_888_963_407);
+                seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
                 text.extend(alphabet.get((seed >> 33) as usize % alphabet.len()));
             }
             text
@@ -387,23 +345,10 @@ mod tests {
         for text in endless() {
             let mut encoder = Encoder::default();
             let count = encoder.count(&O200K, text.as_bytes());
-            assert_eq!(
-                count,
-                bpe_openai::o200k_base().bpe.count(text.as_bytes()),
-                "{:?}",
-                text.get(..20)
-            );
+            assert_eq!(count, bpe_openai::o200k_base().bpe.count(text.as_bytes()), "{:?}", text.get(..20));
             let work = encoder.merging.encoded;
-            assert!(
-                work <= 8 * text.len(),
-                "{work} bytes encoded for {} of {:?}",
-                text.len(),
-                text.get(..20)
-            );
-            assert!(
-                encoder.merging.parts.capacity() < 4_096,
-                "sections stay short"
-            );
+            assert!(work <= 8 * text.len(), "{work} bytes encoded for {} of {:?}", text.len(), text.get(..20));
+            assert!(encoder.merging.parts.capacity() < 4_096, "sections stay short");
         }
     }
 

@@ -62,10 +62,7 @@ impl Class {
         let tail = |at: usize| u32::from(text.get(offset + at).copied().unwrap_or(0) & 0x3F);
         let first = u32::from(first);
         let (code, length) = match first {
-            0xF0.. => (
-                (first & 0x07) << 18 | tail(1) << 12 | tail(2) << 6 | tail(3),
-                4,
-            ),
+            0xF0.. => ((first & 0x07) << 18 | tail(1) << 12 | tail(2) << 6 | tail(3), 4),
             0xE0.. => ((first & 0x0F) << 12 | tail(1) << 6 | tail(2), 3),
             _ => ((first & 0x1F) << 6 | tail(1), 2),
         };
@@ -88,23 +85,11 @@ mod tests {
             let text = character.encode_utf8(&mut buffer);
             let (class, end) = Class::at(text.as_bytes(), 0).unwrap();
             assert_eq!(end, text.len());
-            assert_eq!(
-                class.is(Class::SPACE),
-                character.is_whitespace(),
-                "{character:?}"
-            );
-            assert_eq!(
-                class.is(Class::NEWLINE),
-                matches!(character, '\r' | '\n'),
-                "{character:?}"
-            );
+            assert_eq!(class.is(Class::SPACE), character.is_whitespace(), "{character:?}");
+            assert_eq!(class.is(Class::NEWLINE), matches!(character, '\r' | '\n'), "{character:?}");
             // Not for every character: the standard library may follow a newer Unicode.
             if character < '\u{3000}' {
-                assert_eq!(
-                    class.is(Class::NUMBER),
-                    character.is_numeric(),
-                    "{character:?}"
-                );
+                assert_eq!(class.is(Class::NUMBER), character.is_numeric(), "{character:?}");
             }
         }
     }
@@ -112,12 +97,7 @@ mod tests {
     #[test]
     fn letters_and_marks_belong_to_the_halves_of_a_word() {
         let class = |character: char| Class::at(character.to_string().as_bytes(), 0).unwrap().0;
-        let halves = |character| {
-            (
-                class(character).is(Class::UPPER),
-                class(character).is(Class::LOWER),
-            )
-        };
+        let halves = |character| (class(character).is(Class::UPPER), class(character).is(Class::LOWER));
         assert_eq!(halves('A'), (true, false));
         assert_eq!(halves('a'), (false, true));
         assert_eq!(halves('\u{1C5}'), (true, false), "title case");

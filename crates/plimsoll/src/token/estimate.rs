@@ -139,28 +139,18 @@ mod tests {
         let characters = text.repeat(50).chars().count() as u64;
         for family in Family::ALL {
             let estimated = estimate(&text.repeat(50), *family).0;
-            assert!(
-                estimated * 10 >= characters * 6,
-                "{family}: {estimated} for {characters} characters"
-            );
-            assert!(
-                estimated <= characters * 2,
-                "{family}: {estimated} for {characters} characters"
-            );
+            assert!(estimated * 10 >= characters * 6, "{family}: {estimated} for {characters} characters");
+            assert!(estimated <= characters * 2, "{family}: {estimated} for {characters} characters");
         }
     }
 
     #[test]
     fn kinds_of_text_are_told_apart() {
-        let tokens = |text: &str| {
-            estimate(&text.repeat(40), Family::Generic).0 as f64 / (text.len() * 40) as f64
-        };
-        let prose =
-            tokens("The ship was loaded to its line and no further, whatever the owner said. ");
+        let tokens = |text: &str| estimate(&text.repeat(40), Family::Generic).0 as f64 / (text.len() * 40) as f64;
+        let prose = tokens("The ship was loaded to its line and no further, whatever the owner said. ");
         let base64 = tokens("iVBORw0KGgoAAAANSUhEUgAABQAAAALQCAYAAADPfd1Wx8Zq2LmT9yPbn4vKs7Rf");
         let json = tokens("{\"id\":\"call_9f3b\",\"type\":\"function\",\"index\":0},");
-        let indent =
-            tokens("                                                                        ");
+        let indent = tokens("                                                                        ");
         assert!(base64 > 2.0 * prose, "{base64} {prose}");
         assert!(json > prose && json < base64, "{json}");
         assert!(indent < prose / 3.0, "{indent}");

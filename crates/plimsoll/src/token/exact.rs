@@ -25,25 +25,18 @@ pub(super) fn count(encoding: Encoding, text: &str, limit: usize) -> Option<usiz
         #[cfg(feature = "o200k")]
         Encoding::O200kBase | Encoding::O200kHarmony => {
             thread_local!(static STATE: RefCell<State> = const { RefCell::new(State::new()) });
-            with(&STATE, |state| {
-                state.count::<super::split::O200k>(&super::vocabulary::O200K, text, limit)
-            })
+            with(&STATE, |state| state.count::<super::split::O200k>(&super::vocabulary::O200K, text, limit))
         }
         #[cfg(feature = "cl100k")]
         Encoding::Cl100kBase => {
             thread_local!(static STATE: RefCell<State> = const { RefCell::new(State::new()) });
-            with(&STATE, |state| {
-                state.count::<super::split::Cl100k>(&super::vocabulary::CL100K, text, limit)
-            })
+            with(&STATE, |state| state.count::<super::split::Cl100k>(&super::vocabulary::CL100K, text, limit))
         }
     }
 }
 
 /// Runs with the thread's state, or with a fresh one where the thread is ending and has none any more.
-fn with<T>(
-    key: &'static std::thread::LocalKey<RefCell<State>>,
-    run: impl Fn(&mut State) -> T,
-) -> T {
+fn with<T>(key: &'static std::thread::LocalKey<RefCell<State>>, run: impl Fn(&mut State) -> T) -> T {
     key.try_with(|state| state.try_borrow_mut().ok().map(|mut state| run(&mut state)))
         .ok()
         .flatten()
@@ -59,18 +52,10 @@ struct State {
 
 impl State {
     const fn new() -> Self {
-        Self {
-            memo: Vec::new(),
-            encoder: None,
-        }
+        Self { memo: Vec::new(), encoder: None }
     }
 
-    fn count<S: Split>(
-        &mut self,
-        vocabulary: &Vocabulary,
-        text: &str,
-        limit: usize,
-    ) -> Option<usize> {
+    fn count<S: Split>(&mut self, vocabulary: &Vocabulary, text: &str, limit: usize) -> Option<usize> {
         if self.memo.is_empty() {
             self.memo = vec![0; 1 << MEMO_BITS];
         }
@@ -135,14 +120,10 @@ impl Key {
     }
 
     #[inline]
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "the two halves of the number"
-    )]
+    #[expect(clippy::cast_possible_truncation, reason = "the two halves of the number")]
     fn place(self) -> usize {
         let (low, high) = (self.0 as u64, (self.0 >> 64) as u64);
-        let mixed =
-            (low ^ high.wrapping_mul(0xD6E8_FEB8_6659_FD93)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let mixed = (low ^ high.wrapping_mul(0xD6E8_FEB8_6659_FD93)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         ((mixed ^ (mixed >> 32)).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (64 - MEMO_BITS)) as usize
     }
 

@@ -56,20 +56,11 @@ pub enum ImageRule {
 
 impl ImageRule {
     /// Claude models before Opus 4.7: 1,568 pixels along the longest edge and as many tokens.
-    pub const CLAUDE: Self = Self::Patches28 {
-        edge: 1_568,
-        most: 1_568,
-    };
+    pub const CLAUDE: Self = Self::Patches28 { edge: 1_568, most: 1_568 };
     /// Claude models from Opus 4.7 on: 2,576 pixels along the longest edge, 3.75 megapixels in all.
-    pub const CLAUDE_4_7: Self = Self::Patches28 {
-        edge: 2_576,
-        most: 4_784,
-    };
+    pub const CLAUDE_4_7: Self = Self::Patches28 { edge: 2_576, most: 4_784 };
     /// GPT-4o and GPT-4.1.
-    pub const OPENAI_TILES: Self = Self::Tiles512 {
-        base: 85,
-        tile: 170,
-    };
+    pub const OPENAI_TILES: Self = Self::Tiles512 { base: 85, tile: 170 };
     /// The small GPT-4.1 and GPT-5 models: the factor is that of GPT-4.1 mini.
     pub const OPENAI_PATCHES: Self = Self::Patches32 { percent: 162 };
     /// Gemini before version 3.
@@ -112,26 +103,14 @@ impl ImageRule {
         let page = match self {
             Self::Tiles768 | Self::Fixed { .. } => 258,
             // A page is upright and about 1.15 megapixels.
-            _ => {
-                3_000
-                    + self
-                        .tokens(Some(ImageSize {
-                            width: 1_000,
-                            height: 1_294,
-                        }))
-                        .0
-            }
+            _ => 3_000 + self.tokens(Some(ImageSize { width: 1_000, height: 1_294 })).0,
         };
         Tokens(page.saturating_mul(pages))
     }
 }
 
 /// Squares of a side that cover an area. Scaling leaves rounding dust, which must not start another row.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "positive, and rows of 32-bit sizes fit"
-)]
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive, and rows of 32-bit sizes fit")]
 fn patches(width: f64, height: f64, side: f64) -> u64 {
     let rows = |length: f64| ((length / side - 1e-9).ceil() as u64).max(1);
     rows(width).saturating_mul(rows(height))
@@ -149,44 +128,12 @@ impl ImageSize {
     /// ```
     pub fn of_bytes(bytes: &[u8]) -> Option<Self> {
         let size = match bytes {
-            [
-                0x89,
-                b'P',
-                b'N',
-                b'G',
-                b'\r',
-                b'\n',
-                0x1A,
-                b'\n',
-                _,
-                _,
-                _,
-                _,
-                b'I',
-                b'H',
-                b'D',
-                b'R',
-                ..,
-            ] => (big(bytes, 16, 4)?, big(bytes, 20, 4)?),
-            [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => {
-                (little(bytes, 6, 2)?, little(bytes, 8, 2)?)
+            [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1A, b'\n', _, _, _, _, b'I', b'H', b'D', b'R', ..] => {
+                (big(bytes, 16, 4)?, big(bytes, 20, 4)?)
             }
+            [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => (little(bytes, 6, 2)?, little(bytes, 8, 2)?),
             [0xFF, 0xD8, 0xFF, ..] => jpeg(bytes)?,
-            [
-                b'R',
-                b'I',
-                b'F',
-                b'F',
-                _,
-                _,
-                _,
-                _,
-                b'W',
-                b'E',
-                b'B',
-                b'P',
-                ..,
-            ] => webp(bytes)?,
+            [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => webp(bytes)?,
             _ => return None,
         };
         let (width, height) = size;
@@ -221,21 +168,12 @@ impl ImageSize {
 
 fn big(bytes: &[u8], at: usize, length: usize) -> Option<u32> {
     let field = bytes.get(at..at + length)?;
-    Some(
-        field
-            .iter()
-            .fold(0, |number, byte| number << 8 | u32::from(*byte)),
-    )
+    Some(field.iter().fold(0, |number, byte| number << 8 | u32::from(*byte)))
 }
 
 fn little(bytes: &[u8], at: usize, length: usize) -> Option<u32> {
     let field = bytes.get(at..at + length)?;
-    Some(
-        field
-            .iter()
-            .rev()
-            .fold(0, |number, byte| number << 8 | u32::from(*byte)),
-    )
+    Some(field.iter().rev().fold(0, |number, byte| number << 8 | u32::from(*byte)))
 }
 
 /// Follows a JPEG's segments to its frame header (ITU T.81, annex B).
@@ -262,10 +200,7 @@ fn jpeg(bytes: &[u8]) -> Option<(u32, u32)> {
 /// Reads the first chunk of a WebP file (RFC 9649).
 fn webp(bytes: &[u8]) -> Option<(u32, u32)> {
     match bytes.get(12..16)? {
-        b"VP8 " => Some((
-            little(bytes, 26, 2)? & 0x3FFF,
-            little(bytes, 28, 2)? & 0x3FFF,
-        )),
+        b"VP8 " => Some((little(bytes, 26, 2)? & 0x3FFF, little(bytes, 28, 2)? & 0x3FFF)),
         b"VP8L" => {
             let packed = little(bytes, 21, 4)?;
             Some(((packed & 0x3FFF) + 1, ((packed >> 14) & 0x3FFF) + 1))
@@ -308,45 +243,28 @@ mod tests {
 
     use super::*;
 
-    #[expect(
-        clippy::unnecessary_wraps,
-        reason = "sizes are passed and found as options"
-    )]
+    #[expect(clippy::unnecessary_wraps, reason = "sizes are passed and found as options")]
     const fn size(width: u32, height: u32) -> Option<ImageSize> {
         Some(ImageSize { width, height })
     }
 
     #[test]
     fn images_cost_what_the_providers_examples_say() {
-        assert_eq!(
-            ImageRule::OPENAI_TILES.tokens(size(1_024, 1_024)),
-            Tokens(765)
-        );
-        assert_eq!(
-            ImageRule::OPENAI_TILES.tokens(size(2_048, 4_096)),
-            Tokens(1_105)
-        );
-        assert_eq!(
-            ImageRule::Patches32 { percent: 100 }.tokens(size(1_024, 1_024)),
-            Tokens(1_024)
-        );
+        assert_eq!(ImageRule::OPENAI_TILES.tokens(size(1_024, 1_024)), Tokens(765));
+        assert_eq!(ImageRule::OPENAI_TILES.tokens(size(2_048, 4_096)), Tokens(1_105));
+        assert_eq!(ImageRule::Patches32 { percent: 100 }.tokens(size(1_024, 1_024)), Tokens(1_024));
         assert_eq!(ImageRule::GEMINI.tokens(size(384, 384)), Tokens(258));
         assert_eq!(ImageRule::GEMINI.tokens(size(769, 768)), Tokens(516));
         assert_eq!(ImageRule::CLAUDE.tokens(size(200, 200)), Tokens(64));
         assert_eq!(ImageRule::CLAUDE.tokens(size(6_000, 4_000)), Tokens(1_568));
-        assert_eq!(
-            ImageRule::CLAUDE_4_7.tokens(size(8_000, 100)),
-            Tokens(184),
-            "2,576 by 33 after scaling"
-        );
+        assert_eq!(ImageRule::CLAUDE_4_7.tokens(size(8_000, 100)), Tokens(184), "2,576 by 33 after scaling");
     }
 
     #[test]
     fn sizes_are_read_from_every_format() {
         let png = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\x02\x80\0\0\x01\xE0\x08\x06\0\0\0";
         assert_eq!(ImageSize::of_bytes(png), size(640, 480));
-        let jpeg =
-            b"\xFF\xD8\xFF\xE0\0\x04ab\xFF\xFF\xC4\0\x03x\xFF\xC2\0\x11\x08\x01\xE0\x02\x80\x03";
+        let jpeg = b"\xFF\xD8\xFF\xE0\0\x04ab\xFF\xFF\xC4\0\x03x\xFF\xC2\0\x11\x08\x01\xE0\x02\x80\x03";
         assert_eq!(ImageSize::of_bytes(jpeg), size(640, 480));
         let lossy = b"RIFF\0\0\0\0WEBPVP8 \0\0\0\0\x30\x01\x00\x9d\x01\x2a\x80\x02\xE0\x01";
         assert_eq!(ImageSize::of_bytes(lossy), size(640, 480));
@@ -359,8 +277,7 @@ mod tests {
     #[test]
     fn base64_counted_as_text() {
         // A 300 KB screenshot is 1,568 tokens at most, not the hundred thousand of its base64.
-        let png =
-            "iVBORw0KGgoAAAANSUhEUgAABQAAAALQCAYAAADPfd1W".to_owned() + &"QUJD".repeat(100_000);
+        let png = "iVBORw0KGgoAAAANSUhEUgAABQAAAALQCAYAAADPfd1W".to_owned() + &"QUJD".repeat(100_000);
         let found = ImageSize::of_base64(&png);
         assert_eq!(found, size(1_280, 720));
         assert_eq!(ImageRule::CLAUDE.tokens(found), Tokens(46 * 26));

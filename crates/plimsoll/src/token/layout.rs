@@ -72,10 +72,7 @@ pub(crate) const fn piece_home(hash: u64, slots: u64) -> u64 {
 }
 
 /// Packs where a token's bytes lie, with a tag of its hash. Never zero: zero is an empty slot.
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "the low bits of the hash are what is wanted"
-)]
+#[expect(clippy::cast_possible_truncation, reason = "the low bits of the hash are what is wanted")]
 pub(crate) const fn piece_slot(hash: u64, offset: u32) -> u32 {
     ((hash as u32) << OFFSET_BITS) | (offset + 1)
 }

@@ -139,9 +139,7 @@ impl FromStr for Encoding {
 
     fn from_str(name: &str) -> Result<Self, Self::Err> {
         let found = Self::ALL.iter().copied().find(|known| known.name() == name);
-        found.ok_or_else(|| UnknownEncoding {
-            name: name.to_owned(),
-        })
+        found.ok_or_else(|| UnknownEncoding { name: name.to_owned() })
     }
 }
 
@@ -169,9 +167,7 @@ enum Kind {
 impl Counter {
     /// Counts exactly, with the vocabulary of an encoding.
     pub const fn exact(encoding: Encoding) -> Self {
-        Self {
-            kind: Kind::Exact(encoding),
-        }
+        Self { kind: Kind::Exact(encoding) }
     }
 
     /// Estimates for a family of models whose tokenizer is not published, erring high by its margin.
@@ -184,17 +180,13 @@ impl Counter {
     /// assert_eq!(counter.name(), "estimate:claude");
     /// ```
     pub const fn estimated(family: Family) -> Self {
-        Self {
-            kind: Kind::Estimated(family),
-        }
+        Self { kind: Kind::Estimated(family) }
     }
 
     /// Counts the tokens of a text. Time is linear in its length, whatever it holds.
     pub fn count(&self, text: &str) -> Tokens {
         match self.kind {
-            Kind::Exact(encoding) => {
-                Tokens::from(exact::count(encoding, text, usize::MAX).unwrap_or(usize::MAX))
-            }
+            Kind::Exact(encoding) => Tokens::from(exact::count(encoding, text, usize::MAX).unwrap_or(usize::MAX)),
             Kind::Estimated(family) => estimate::estimate(text, family),
         }
     }
@@ -214,9 +206,7 @@ impl Counter {
         match self.kind {
             Kind::Exact(encoding) => exact::count(encoding, text, limit).map(Tokens::from),
             // One pass is so fast that there is nothing to stop.
-            Kind::Estimated(family) => {
-                Some(estimate::estimate(text, family)).filter(|tokens| tokens.0 <= most)
-            }
+            Kind::Estimated(family) => Some(estimate::estimate(text, family)).filter(|tokens| tokens.0 <= most),
         }
     }
 

@@ -63,13 +63,7 @@ fn contraction_end(text: &[u8], start: usize) -> usize {
 
 /// ` ?[^\s\p{L}\p{N}]+` and the line ends after it; with `/` among them in `o200k_base`.
 #[inline]
-fn punctuation_end(
-    text: &[u8],
-    start: usize,
-    class: Class,
-    after: usize,
-    slash: bool,
-) -> Option<usize> {
+fn punctuation_end(text: &[u8], start: usize, class: Class, after: usize, slash: bool) -> Option<usize> {
     let mut end = after;
     if class.is(Class::NOT_PUNCTUATION) {
         let (next, after_next) = Class::at(text, after)?;

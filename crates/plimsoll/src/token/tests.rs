@@ -47,12 +47,8 @@ fn fragment() -> impl Strategy<Value = String> {
 }
 
 fn nasty_text() -> impl Strategy<Value = String> {
-    prop::collection::vec((fragment(), 1..4_usize), 0..40).prop_map(|parts| {
-        parts
-            .iter()
-            .map(|(part, times)| part.repeat(*times))
-            .collect()
-    })
+    prop::collection::vec((fragment(), 1..4_usize), 0..40)
+        .prop_map(|parts| parts.iter().map(|(part, times)| part.repeat(*times)).collect())
 }
 
 /// Long pieces: runs, and letters that no text puts together, so that sections must be joined.
@@ -117,34 +113,16 @@ fn special_tokens_in_text_are_text() {
 #[test]
 fn long_runs_of_one_class_crash_no_count() {
     // A reference implementation runs out of stack on the first of these.
-    for unit in [
-        " ",
-        "\t ",
-        "a",
-        "A",
-        "=",
-        "\n",
-        "\r\n",
-        "'",
-        "7",
-        "\u{301}",
-        "\u{4E2D}",
-        "\u{1F600}",
-        "\u{301}AB",
-        "/",
-    ] {
+    for unit in
+        [" ", "\t ", "a", "A", "=", "\n", "\r\n", "'", "7", "\u{301}", "\u{4E2D}", "\u{1F600}", "\u{301}AB", "/"]
+    {
         assert_exact(&unit.repeat(150_000 / unit.len()));
     }
 }
 
 #[test]
 fn methods_and_encodings_keep_their_names() {
-    let methods = [
-        Method::Exact,
-        Method::Reported,
-        Method::Calibrated,
-        Method::Estimated,
-    ];
+    let methods = [Method::Exact, Method::Reported, Method::Calibrated, Method::Estimated];
     let names = serde_json::to_string(&(methods, Encoding::ALL, Family::ALL)).unwrap();
     insta::assert_snapshot!(names, @r#"[["exact","reported","calibrated","estimated"],["o200k_base","o200k_harmony","cl100k_base"],["claude","claude-4.7","gemini","generic"]]"#);
     for &encoding in Encoding::ALL {

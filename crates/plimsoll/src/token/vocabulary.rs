@@ -1,8 +1,7 @@
 //! An encoding's vocabulary, searched in place in the tables that the build script wrote.
 
 use super::layout::{
-    NONE, OFFSET_MASK, TOKEN_LIMIT, filter_bit, pair_hash, pair_home, pair_key, piece_hash,
-    piece_home, piece_slot,
+    NONE, OFFSET_MASK, TOKEN_LIMIT, filter_bit, pair_hash, pair_home, pair_key, piece_hash, piece_home, piece_slot,
 };
 
 /// A vocabulary: which byte strings are tokens, and which pairs of tokens merge into a third.
@@ -19,21 +18,11 @@ pub(super) struct Vocabulary {
 macro_rules! tables {
     ($name:literal) => {
         Vocabulary {
-            pairs: include_bytes!(concat!(env!("OUT_DIR"), "/", $name, ".pairs"))
-                .as_chunks()
-                .0,
-            filter: include_bytes!(concat!(env!("OUT_DIR"), "/", $name, ".filter"))
-                .as_chunks()
-                .0,
-            slots: include_bytes!(concat!(env!("OUT_DIR"), "/", $name, ".slots"))
-                .as_chunks()
-                .0,
-            of_byte: include_bytes!(concat!(env!("OUT_DIR"), "/", $name, ".bytes"))
-                .as_chunks()
-                .0,
-            of_two: include_bytes!(concat!(env!("OUT_DIR"), "/", $name, ".twos"))
-                .as_chunks()
-                .0,
+            pairs: include_bytes!(concat!(env!("OUT_DIR"), "/", $name, ".pairs")).as_chunks().0,
+            filter: include_bytes!(concat!(env!("OUT_DIR"), "/", $name, ".filter")).as_chunks().0,
+            slots: include_bytes!(concat!(env!("OUT_DIR"), "/", $name, ".slots")).as_chunks().0,
+            of_byte: include_bytes!(concat!(env!("OUT_DIR"), "/", $name, ".bytes")).as_chunks().0,
+            of_two: include_bytes!(concat!(env!("OUT_DIR"), "/", $name, ".twos")).as_chunks().0,
             arena: include_bytes!(concat!(env!("OUT_DIR"), "/", $name, ".arena")),
         }
     };
@@ -50,10 +39,7 @@ impl Vocabulary {
         let hash = piece_hash(piece);
         let home = piece_home(hash, self.slots.len() as u64);
         let tag = piece_slot(hash, 0);
-        let Some(slots) = usize::try_from(home)
-            .ok()
-            .and_then(|home| self.slots.get(home..))
-        else {
+        let Some(slots) = usize::try_from(home).ok().and_then(|home| self.slots.get(home..)) else {
             return false;
         };
         for slot in slots {
@@ -75,18 +61,14 @@ impl Vocabulary {
 
     /// The token of a single byte.
     pub(super) fn of_byte(&self, byte: u8) -> u32 {
-        self.of_byte
-            .get(usize::from(byte))
-            .map_or(NONE, |token| u32::from_le_bytes(*token))
+        self.of_byte.get(usize::from(byte)).map_or(NONE, |token| u32::from_le_bytes(*token))
     }
 
     /// The token that two bytes merge into, or [`NONE`]. Half of all merges looked for are these, so they have a table
     /// that is small enough to stay in a core's own cache.
     pub(super) fn merge_bytes(&self, left: u8, right: u8) -> u32 {
         let at = usize::from(left) << 8 | usize::from(right);
-        self.of_two
-            .get(at)
-            .map_or(NONE, |token| u32::from_le_bytes(*token))
+        self.of_two.get(at).map_or(NONE, |token| u32::from_le_bytes(*token))
     }
 
     /// The token that two neighbouring tokens merge into, or [`NONE`].
@@ -95,18 +77,11 @@ impl Vocabulary {
         let key = pair_key(left, right);
         let hash = pair_hash(key);
         let (word, bit) = filter_bit(hash);
-        if self
-            .filter
-            .get(word)
-            .is_none_or(|word| u64::from_le_bytes(*word) & bit == 0)
-        {
+        if self.filter.get(word).is_none_or(|word| u64::from_le_bytes(*word) & bit == 0) {
             return NONE;
         }
         let home = pair_home(hash, self.pairs.len() as u64);
-        let Some(slots) = usize::try_from(home)
-            .ok()
-            .and_then(|home| self.pairs.get(home..))
-        else {
+        let Some(slots) = usize::try_from(home).ok().and_then(|home| self.pairs.get(home..)) else {
             return NONE;
         };
         for slot in slots {

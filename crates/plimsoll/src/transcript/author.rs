@@ -63,11 +63,7 @@ const MACHINE_OPENINGS: [&str; 6] = [
 /// ```
 pub fn typed_words(text: &str) -> Cow<'_, str> {
     let trimmed = text.trim();
-    if is_summary(trimmed)
-        || MACHINE_OPENINGS
-            .iter()
-            .any(|opening| trimmed.starts_with(opening))
-    {
+    if is_summary(trimmed) || MACHINE_OPENINGS.iter().any(|opening| trimmed.starts_with(opening)) {
         return Cow::Borrowed("");
     }
     if !trimmed.contains('<') {
@@ -82,14 +78,9 @@ pub fn typed_words(text: &str) -> Cow<'_, str> {
             rest = after;
             continue;
         }
-        let unwrapped = [
-            "<command-args>",
-            "</command-args>",
-            "<bash-input>",
-            "</bash-input>",
-        ]
-        .iter()
-        .find_map(|mark| tag.strip_prefix(mark));
+        let unwrapped = ["<command-args>", "</command-args>", "<bash-input>", "</bash-input>"]
+            .iter()
+            .find_map(|mark| tag.strip_prefix(mark));
         if let Some(after) = unwrapped {
             rest = after;
         } else {
@@ -107,25 +98,17 @@ pub fn typed_words(text: &str) -> Cow<'_, str> {
 /// What follows a machine element that `text` begins with. An element that is never closed reaches to the end.
 fn past_element(text: &str) -> Option<&str> {
     let inside = text.strip_prefix('<')?;
-    let name = MACHINE_ELEMENTS.iter().find(|name| {
-        inside
-            .strip_prefix(**name)
-            .is_some_and(|rest| rest.starts_with(['>', ' ', '\n', '/']))
-    })?;
+    let name = MACHINE_ELEMENTS
+        .iter()
+        .find(|name| inside.strip_prefix(**name).is_some_and(|rest| rest.starts_with(['>', ' ', '\n', '/'])))?;
     let close = format!("</{name}>");
-    Some(
-        text.find(&close)
-            .and_then(|at| text.get(at + close.len()..))
-            .unwrap_or(""),
-    )
+    Some(text.find(&close).and_then(|at| text.get(at + close.len()..)).unwrap_or(""))
 }
 
 /// Whether a text is an earlier compaction's summary, ours or a program's.
 pub fn is_summary(text: &str) -> bool {
     let text = text.trim_start();
-    SUMMARY_OPENINGS
-        .iter()
-        .any(|opening| text.starts_with(opening))
+    SUMMARY_OPENINGS.iter().any(|opening| text.starts_with(opening))
 }
 
 /// Judges who wrote a message of the role `user` by its blocks.
@@ -167,18 +150,9 @@ mod tests {
 
     #[test]
     fn words_around_machine_elements_are_the_users() {
-        assert_eq!(
-            typed_words("a <b>c</b> <system-reminder>x <y> z</system-reminder> d"),
-            "a <b>c</b>  d"
-        );
-        assert_eq!(
-            typed_words("<environment_context>\n<cwd>/x</cwd>\n</environment_context>"),
-            ""
-        );
-        assert_eq!(
-            typed_words("fix it <system-reminder>never closed"),
-            "fix it"
-        );
+        assert_eq!(typed_words("a <b>c</b> <system-reminder>x <y> z</system-reminder> d"), "a <b>c</b>  d");
+        assert_eq!(typed_words("<environment_context>\n<cwd>/x</cwd>\n</environment_context>"), "");
+        assert_eq!(typed_words("fix it <system-reminder>never closed"), "fix it");
         assert_eq!(
             typed_words("<command-namespace>mine</command-namespace>"),
             "<command-namespace>mine</command-namespace>"
@@ -192,21 +166,9 @@ mod tests {
             span: crate::wire::Span::default(),
             kind: BlockKind::Text(crate::wire::Text::plain(text)),
         };
-        assert_eq!(
-            author_of_user(&[block("<system-reminder>x</system-reminder>")]),
-            Author::Machinery
-        );
-        assert_eq!(
-            author_of_user(&[
-                block("<system-reminder>x</system-reminder>"),
-                block("go on")
-            ]),
-            Author::User
-        );
-        assert_eq!(
-            author_of_user(&[block("<plimsoll_continuation epoch=\"a/~0\">")]),
-            Author::Summary
-        );
+        assert_eq!(author_of_user(&[block("<system-reminder>x</system-reminder>")]), Author::Machinery);
+        assert_eq!(author_of_user(&[block("<system-reminder>x</system-reminder>"), block("go on")]), Author::User);
+        assert_eq!(author_of_user(&[block("<plimsoll_continuation epoch=\"a/~0\">")]), Author::Summary);
         assert_eq!(author_of_user(&[]), Author::Machinery);
     }
 

@@ -97,14 +97,7 @@ pub struct Message<'a> {
 impl<'a> Message<'a> {
     /// Makes a message of one entry.
     pub fn new(role: Role, author: Author, entry: u32, blocks: Vec<Block<'a>>) -> Self {
-        Self {
-            role,
-            author,
-            entries: vec![entry],
-            id: None,
-            blocks,
-            usage: None,
-        }
+        Self { role, author, entries: vec![entry], id: None, blocks, usage: None }
     }
 
     /// Whether a person typed (part of) it: the preferred place for a cut.
@@ -138,9 +131,6 @@ impl<'a> Message<'a> {
 
     /// The bytes of its blocks, smallest span that covers them; `None` for a message without blocks.
     pub fn span(&self) -> Option<Span> {
-        self.blocks
-            .iter()
-            .map(|block| block.span)
-            .reduce(Span::join)
+        self.blocks.iter().map(|block| block.span).reduce(Span::join)
     }
 }

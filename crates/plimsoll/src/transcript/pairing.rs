@@ -156,13 +156,7 @@ impl Obligations {
             depth += step;
             depth > 0
         });
-        Self {
-            blocked: blocked.collect(),
-            group: groups(messages.len(), &bonds),
-            bonds,
-            orphans,
-            open,
-        }
+        Self { blocked: blocked.collect(), group: groups(messages.len(), &bonds), bonds, orphans, open }
     }
 
     /// How many messages there are.
@@ -206,18 +200,12 @@ impl Obligations {
     ///
     /// Ascending; indices past the end are passed over.
     pub fn closure(&self, messages: impl IntoIterator<Item = usize>) -> Vec<usize> {
-        let seeds: HashSet<usize> = messages
-            .into_iter()
-            .filter_map(|index| self.group.get(index).copied())
-            .collect();
+        let seeds: HashSet<usize> = messages.into_iter().filter_map(|index| self.group.get(index).copied()).collect();
         if seeds.is_empty() {
             return Vec::new();
         }
         let members = self.group.iter().enumerate();
-        members
-            .filter(|(_, group)| seeds.contains(group))
-            .map(|(index, _)| index)
-            .collect()
+        members.filter(|(_, group)| seeds.contains(group)).map(|(index, _)| index).collect()
     }
 
     /// What would be newly broken if only the messages for which `keeps` holds stayed.
@@ -228,9 +216,7 @@ impl Obligations {
             .filter(|bond| keeps(bond.first) != keeps(bond.last))
             .map(|bond| Violation::Parted(*bond));
         let lost = self.open.iter().filter(|call| !keeps(call.message));
-        parted
-            .chain(lost.map(|call| Violation::OpenCallLost(call.clone())))
-            .collect()
+        parted.chain(lost.map(|call| Violation::OpenCallLost(call.clone()))).collect()
     }
 
     /// The orphans in here that an earlier state did not have: what an edit between the two broke.
@@ -238,22 +224,17 @@ impl Obligations {
     /// Orphans are told apart by what they lack and by their call's id, since indices move.
     pub fn new_orphans(&self, before: &Self) -> Vec<&Orphan> {
         let mut known: HashMap<(OrphanKind, Option<&str>), usize> = HashMap::new();
-        let open = before
-            .open
-            .iter()
-            .map(|call| (OrphanKind::CallWithoutResult, call.id.as_deref()));
+        let open = before.open.iter().map(|call| (OrphanKind::CallWithoutResult, call.id.as_deref()));
         let orphans = before.orphans.iter();
         for key in open.chain(orphans.map(|orphan| (orphan.kind, orphan.id.as_deref()))) {
             *known.entry(key).or_default() += 1;
         }
-        let fresh = self.orphans.iter().filter(|orphan| {
-            match known.get_mut(&(orphan.kind, orphan.id.as_deref())) {
-                Some(left) if *left > 0 => {
-                    *left -= 1;
-                    false
-                }
-                _ => true,
+        let fresh = self.orphans.iter().filter(|orphan| match known.get_mut(&(orphan.kind, orphan.id.as_deref())) {
+            Some(left) if *left > 0 => {
+                *left -= 1;
+                false
             }
+            _ => true,
         });
         fresh.collect()
     }
@@ -368,8 +349,7 @@ impl<'t> Pairing<'t> {
             None => self.by_order(result.kind, |response| &mut response.calls),
         };
         // An id that names no call answers a call that was recorded without an id, if one waits.
-        let found =
-            found.or_else(|| self.by_order(result.kind, |response| &mut response.without_id));
+        let found = found.or_else(|| self.by_order(result.kind, |response| &mut response.without_id));
         let Some(number) = found else {
             self.orphans.push(Orphan {
                 message,
@@ -411,11 +391,7 @@ impl<'t> Pairing<'t> {
     }
 
     /// The first call that waits: of the provider's all, of the client's those of the latest response that has one.
-    fn by_order(
-        &mut self,
-        kind: CallKind,
-        of: impl Fn(&mut Response) -> &mut VecDeque<usize>,
-    ) -> Option<usize> {
+    fn by_order(&mut self, kind: CallKind, of: impl Fn(&mut Response) -> &mut VecDeque<usize>) -> Option<usize> {
         match kind {
             CallKind::Client => {}
             CallKind::Server => return first_waiting(&self.calls, &mut self.server),
@@ -436,19 +412,13 @@ impl<'t> Pairing<'t> {
 
     /// Sorts what was never answered into what still waits and what was interrupted.
     fn finish(mut self, messages: &[Message<'_>]) -> (Vec<Bond>, Vec<Orphan>, Vec<OpenCall>) {
-        let last_spoken = messages
-            .iter()
-            .rposition(|message| message.role == Role::Assistant);
+        let last_spoken = messages.iter().rposition(|message| message.role == Role::Assistant);
         let mut open = Vec::new();
         // Those never answered are no part of a batch that anything depends on.
         let answered = self.calls.iter().filter(|met| met.answered);
         for (earlier, later) in answered.clone().zip(answered.skip(1)) {
             if earlier.response == later.response && earlier.message != later.message {
-                self.bonds.push(Bond {
-                    first: earlier.message,
-                    last: later.message,
-                    kind: BondKind::Batch,
-                });
+                self.bonds.push(Bond { first: earlier.message, last: later.message, kind: BondKind::Batch });
             }
         }
         for met in self.calls.iter().filter(|met| !met.answered) {
@@ -500,11 +470,7 @@ fn reasoning(messages: &[Message<'_>], bonds: &mut Vec<Bond>, orphans: &mut Vec<
     for (index, message) in messages.iter().enumerate() {
         match (message.role, response) {
             (Role::Assistant, Some((first, _))) => {
-                bonds.push(Bond {
-                    first,
-                    last: index,
-                    kind: BondKind::Reasoning,
-                });
+                bonds.push(Bond { first, last: index, kind: BondKind::Reasoning });
                 response = Some((first, false));
             }
             (Role::Assistant, None) if is_reasoning(message) => response = Some((index, true)),
@@ -512,12 +478,7 @@ fn reasoning(messages: &[Message<'_>], bonds: &mut Vec<Bond>, orphans: &mut Vec<
             (Role::Assistant | Role::Other, _) => {}
             (Role::System | Role::User | Role::Tool, _) => {
                 if let Some((first, true)) = response.take() {
-                    orphans.push(Orphan {
-                        message: first,
-                        block: 0,
-                        kind: OrphanKind::ReasoningAlone,
-                        id: None,
-                    });
+                    orphans.push(Orphan { message: first, block: 0, kind: OrphanKind::ReasoningAlone, id: None });
                 }
             }
         }
@@ -543,10 +504,7 @@ fn groups(messages: usize, bonds: &[Bond]) -> Vec<usize> {
     }
     for index in 0..messages {
         // Ascending, so that each parent is final already.
-        let above = parent
-            .get(index)
-            .and_then(|above| parent.get(*above))
-            .copied();
+        let above = parent.get(index).and_then(|above| parent.get(*above)).copied();
         if let (Some(entry), Some(above)) = (parent.get_mut(index), above) {
             *entry = above;
         }

@@ -45,10 +45,7 @@ pub(crate) fn text_block(text: &'static str) -> Block<'static> {
 }
 
 fn block(kind: BlockKind<'static>) -> Block<'static> {
-    Block {
-        span: Span::default(),
-        kind,
-    }
+    Block { span: Span::default(), kind }
 }
 
 fn call(number: Option<u8>, kind: CallKind) -> Block<'static> {
@@ -70,10 +67,7 @@ fn result(number: Option<u8>, kind: CallKind) -> Block<'static> {
 }
 
 fn thinking() -> Block<'static> {
-    block(BlockKind::Thinking {
-        text: Some(Text::plain("hm")),
-        sealed: true,
-    })
+    block(BlockKind::Thinking { text: Some(Text::plain("hm")), sealed: true })
 }
 
 /// Writes out a script, one message a step.
@@ -91,8 +85,7 @@ pub(crate) fn transcript(script: &[Step]) -> Transcript<'static> {
                 (Role::Assistant, Author::Model, blocks)
             }
             Step::Results { ids, text } => {
-                let mut blocks: Vec<_> =
-                    ids.iter().map(|id| result(*id, CallKind::Client)).collect();
+                let mut blocks: Vec<_> = ids.iter().map(|id| result(*id, CallKind::Client)).collect();
                 blocks.extend(text.then(|| text_block("and this too")));
                 let author = if *text { Author::User } else { Author::Tool };
                 (Role::User, author, blocks)
@@ -118,10 +111,7 @@ pub(crate) fn transcript(script: &[Step]) -> Transcript<'static> {
         };
         Message::new(role, author, u32::try_from(index).unwrap(), blocks)
     });
-    Transcript {
-        messages: messages.collect(),
-        ..Transcript::default()
-    }
+    Transcript { messages: messages.collect(), ..Transcript::default() }
 }
 
 /// Any script at all: orphans, reused ids, interleaved results, things in odd places.
@@ -146,49 +136,34 @@ pub(crate) fn disorder(steps: std::ops::Range<usize>) -> impl Strategy<Value = V
 
 /// A script as agents really produce them: turns of calls and results, with a fault here and there.
 pub(crate) fn session(turns: std::ops::Range<usize>) -> impl Strategy<Value = Vec<Step>> {
-    let exchange = (1_usize..4, any::<bool>(), any::<bool>(), 0_u8..20).prop_map(
-        |(calls, thinks, items, fault)| {
-            let ids: Vec<Option<u8>> = (0..calls).map(|id| u8::try_from(id).ok()).collect();
-            let mut steps = Vec::new();
-            if items {
-                steps.extend(thinks.then_some(Step::Reason));
-                steps.extend(ids.iter().map(|id| Step::Calls {
-                    ids: vec![*id],
-                    thinks: false,
-                }));
-            } else {
-                steps.push(Step::Calls {
-                    ids: ids.clone(),
-                    thinks,
-                });
+    let exchange = (1_usize..4, any::<bool>(), any::<bool>(), 0_u8..20).prop_map(|(calls, thinks, items, fault)| {
+        let ids: Vec<Option<u8>> = (0..calls).map(|id| u8::try_from(id).ok()).collect();
+        let mut steps = Vec::new();
+        if items {
+            steps.extend(thinks.then_some(Step::Reason));
+            steps.extend(ids.iter().map(|id| Step::Calls { ids: vec![*id], thinks: false }));
+        } else {
+            steps.push(Step::Calls { ids: ids.clone(), thinks });
+        }
+        match fault {
+            // Interrupted; one result missing; a reminder beside the results; the operator speaks up afterwards.
+            0 => return steps,
+            1 => steps.push(Step::Results { ids: ids[1..].to_vec(), text: true }),
+            2 => steps.push(Step::Results { ids, text: true }),
+            3 => steps.extend([Step::Results { ids, text: false }, Step::System]),
+            _ if items => {
+                steps.extend(ids.iter().map(|id| Step::Results { ids: vec![*id], text: false }));
             }
-            match fault {
-                // Interrupted; one result missing; a reminder beside the results; the operator speaks up afterwards.
-                0 => return steps,
-                1 => steps.push(Step::Results {
-                    ids: ids[1..].to_vec(),
-                    text: true,
-                }),
-                2 => steps.push(Step::Results { ids, text: true }),
-                3 => steps.extend([Step::Results { ids, text: false }, Step::System]),
-                _ if items => {
-                    steps.extend(ids.iter().map(|id| Step::Results {
-                        ids: vec![*id],
-                        text: false,
-                    }));
-                }
-                _ => steps.push(Step::Results { ids, text: false }),
-            }
-            steps
-        },
-    );
-    let turn =
-        (prop::collection::vec(exchange, 0..5), any::<bool>()).prop_map(|(exchanges, answers)| {
-            let mut steps = vec![Step::Typed];
-            steps.extend(exchanges.into_iter().flatten());
-            steps.extend(answers.then_some(Step::Say));
-            steps
-        });
+            _ => steps.push(Step::Results { ids, text: false }),
+        }
+        steps
+    });
+    let turn = (prop::collection::vec(exchange, 0..5), any::<bool>()).prop_map(|(exchanges, answers)| {
+        let mut steps = vec![Step::Typed];
+        steps.extend(exchanges.into_iter().flatten());
+        steps.extend(answers.then_some(Step::Say));
+        steps
+    });
     (any::<bool>(), prop::collection::vec(turn, turns)).prop_map(|(system, turns)| {
         let mut steps: Vec<_> = system.then_some(Step::System).into_iter().collect();
         steps.extend(turns.into_iter().flatten());
@@ -200,67 +175,40 @@ pub(crate) fn session(turns: std::ops::Range<usize>) -> impl Strategy<Value = Ve
 pub(crate) fn anthropic(script: &[Step]) -> String {
     let messages = script.iter().enumerate().map(|(index, step)| {
         let text = |text: &str| format!(r#"{{"type":"text","text":"{text} {index}"}}"#);
-        let thinking =
-            format!(r#"{{"type":"thinking","thinking":"hm {index}","signature":"s{index}"}}"#);
+        let thinking = format!(r#"{{"type":"thinking","thinking":"hm {index}","signature":"s{index}"}}"#);
         let call = |id: &Option<u8>| {
             let id = id.map(|id| format!(r#""id":"c{id}","#)).unwrap_or_default();
             format!(r#"{{"type":"tool_use",{id}"name":"run","input":{{"at":{index}}}}}"#)
         };
         let result = |id: &Option<u8>| {
-            let id = id
-                .map(|id| format!(r#""tool_use_id":"c{id}","#))
-                .unwrap_or_default();
+            let id = id.map(|id| format!(r#""tool_use_id":"c{id}","#)).unwrap_or_default();
             format!(r#"{{"type":"tool_result",{id}"content":"done {index}"}}"#)
         };
         let (role, blocks) = match step {
             Step::Typed => ("user", vec![text("do it")]),
-            Step::Machine => (
-                "user",
-                vec![
-                    text("<system-reminder>x</system-reminder>").replace(&format!(" {index}"), ""),
-                ],
-            ),
+            Step::Machine => {
+                ("user", vec![text("<system-reminder>x</system-reminder>").replace(&format!(" {index}"), "")])
+            }
             Step::System => ("system", vec![text("be nice")]),
             Step::Say => ("assistant", vec![text("yes")]),
             Step::Reason => ("assistant", vec![thinking]),
             Step::Calls { ids, thinks } => {
                 let calls = ids.iter().map(call);
-                (
-                    "assistant",
-                    thinks
-                        .then_some(thinking)
-                        .into_iter()
-                        .chain(calls)
-                        .collect(),
-                )
+                ("assistant", thinks.then_some(thinking).into_iter().chain(calls).collect())
             }
-            Step::Results {
-                ids,
-                text: with_text,
-            } => {
+            Step::Results { ids, text: with_text } => {
                 let more = with_text.then(|| text("and this too"));
                 ("user", ids.iter().map(result).chain(more).collect())
             }
             Step::Server { id, answered } => {
-                let call = format!(
-                    r#"{{"type":"server_tool_use","id":"c{id}","name":"web_search","input":{{}}}}"#
-                );
-                let result = format!(
-                    r#"{{"type":"web_search_tool_result","tool_use_id":"c{id}","content":[]}}"#
-                );
-                (
-                    "assistant",
-                    std::iter::once(call)
-                        .chain(answered.then_some(result))
-                        .collect(),
-                )
+                let call = format!(r#"{{"type":"server_tool_use","id":"c{id}","name":"web_search","input":{{}}}}"#);
+                let result = format!(r#"{{"type":"web_search_tool_result","tool_use_id":"c{id}","content":[]}}"#);
+                ("assistant", std::iter::once(call).chain(answered.then_some(result)).collect())
             }
             Step::ServerResult(id) => (
                 "assistant",
                 vec![
-                    format!(
-                        r#"{{"type":"web_search_tool_result","tool_use_id":"c{id}","content":[]}}"#
-                    ),
+                    format!(r#"{{"type":"web_search_tool_result","tool_use_id":"c{id}","content":[]}}"#),
                     text("found"),
                 ],
             ),
@@ -280,21 +228,15 @@ pub(crate) fn responses(script: &[Step]) -> String {
     let mut items = Vec::new();
     for (index, step) in script.iter().enumerate() {
         let message = |role: &str, text: &str| {
-            let kind = if role == "assistant" {
-                "output_text"
-            } else {
-                "input_text"
-            };
-            format!(
-                r#"{{"type":"message","role":"{role}","content":[{{"type":"{kind}","text":"{text} {index}"}}]}}"#
-            )
+            let kind = if role == "assistant" { "output_text" } else { "input_text" };
+            format!(r#"{{"type":"message","role":"{role}","content":[{{"type":"{kind}","text":"{text} {index}"}}]}}"#)
         };
-        let reasoning = format!(
-            r#"{{"type":"reasoning","id":"rs{index}","summary":[],"encrypted_content":"abcd{index}"}}"#
-        );
+        let reasoning =
+            format!(r#"{{"type":"reasoning","id":"rs{index}","summary":[],"encrypted_content":"abcd{index}"}}"#);
         match step {
             Step::Typed => items.push(message("user", "do it")),
-            Step::Machine => items.push(message("user", "<system-reminder>x</system-reminder>").replace(&format!("> {index}"), ">")),
+            Step::Machine => items
+                .push(message("user", "<system-reminder>x</system-reminder>").replace(&format!("> {index}"), ">")),
             Step::System => items.push(message("developer", "be nice")),
             Step::Say => items.push(message("assistant", "yes")),
             Step::Reason => items.push(reasoning),
@@ -315,17 +257,12 @@ pub(crate) fn responses(script: &[Step]) -> String {
             Step::Server { id, .. } | Step::ServerResult(id) => items.push(format!(
                 r#"{{"type":"web_search_call","id":"c{id}","status":"completed","action":{{"type":"search"}}}}"#
             )),
-            Step::Ask(id) => items.push(format!(
-                r#"{{"type":"mcp_approval_request","id":"c{id}","name":"run","arguments":"{{}}"}}"#
-            )),
-            Step::Answer(id) => items.push(format!(
-                r#"{{"type":"mcp_approval_response","approval_request_id":"c{id}","approve":true}}"#
-            )),
+            Step::Ask(id) => items
+                .push(format!(r#"{{"type":"mcp_approval_request","id":"c{id}","name":"run","arguments":"{{}}"}}"#)),
+            Step::Answer(id) => items
+                .push(format!(r#"{{"type":"mcp_approval_response","approval_request_id":"c{id}","approve":true}}"#)),
             Step::Unknown => items.push(r#"{"type":"mystery"}"#.to_owned()),
         }
     }
-    format!(
-        r#"{{"model":"gpt-5","instructions":"Be brief.","input":[{}]}}"#,
-        items.join(",\n")
-    )
+    format!(r#"{{"model":"gpt-5","instructions":"Be brief.","input":[{}]}}"#, items.join(",\n"))
 }

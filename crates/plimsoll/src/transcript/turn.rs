@@ -28,10 +28,7 @@ impl Turns {
     pub fn of(transcript: &Transcript<'_>) -> Self {
         let messages = transcript.messages.iter().enumerate();
         Self {
-            starts: messages
-                .filter(|(_, message)| message.is_typed())
-                .map(|(index, _)| index)
-                .collect(),
+            starts: messages.filter(|(_, message)| message.is_typed()).map(|(index, _)| index).collect(),
             messages: transcript.messages.len(),
         }
     }
@@ -92,19 +89,8 @@ mod tests {
 
     #[test]
     fn turns_begin_where_a_person_types() {
-        let mixed = Step::Results {
-            ids: vec![Some(0)],
-            text: false,
-        };
-        let script = [
-            Step::System,
-            Step::Machine,
-            Step::Typed,
-            Step::Say,
-            mixed,
-            Step::Machine,
-            Step::Typed,
-        ];
+        let mixed = Step::Results { ids: vec![Some(0)], text: false };
+        let script = [Step::System, Step::Machine, Step::Typed, Step::Say, mixed, Step::Machine, Step::Typed];
         let turns = Turns::of(&transcript(&script));
         assert_eq!(turns.starts(), [2, 6]);
         assert_eq!(turns.containing(1), None);

@@ -3,16 +3,12 @@
 use super::document::Document;
 use super::{Kind, OddityKind, Text, Value, detect, usage};
 use crate::transcript::{
-    Author, Block, BlockKind, CallKind, Media, MediaKind, Message, Role, Tool, ToolCall,
-    ToolResult, author_of_user,
+    Author, Block, BlockKind, CallKind, Media, MediaKind, Message, Role, Tool, ToolCall, ToolResult, author_of_user,
 };
 use crate::units::Tokens;
 
 /// Reads a request body.
-pub(super) fn parse<'a>(
-    document: &mut Document<'a>,
-    root: Value<'_, 'a>,
-) -> Result<(), &'static str> {
+pub(super) fn parse<'a>(document: &mut Document<'a>, root: Value<'_, 'a>) -> Result<(), &'static str> {
     let Some(list) = detect::list(root) else {
         return Err("it has no array of messages with roles");
     };
@@ -37,38 +33,20 @@ pub(super) fn tools<'a>(root: Value<'_, 'a>) -> Vec<Tool<'a>> {
     let tools = root.get("tools").into_iter().flat_map(Value::elements);
     tools
         .map(|tool| {
-            let named = tool
-                .get("function")
-                .filter(|inner| inner.kind() == Kind::Object)
-                .unwrap_or(tool);
-            Tool {
-                span: tool.span(),
-                name: named.get("name").and_then(Value::text),
-            }
+            let named = tool.get("function").filter(|inner| inner.kind() == Kind::Object).unwrap_or(tool);
+            Tool { span: tool.span(), name: named.get("name").and_then(Value::text) }
         })
         .collect()
 }
 
 /// An element among messages that is no object: carried, never interpreted.
-pub(super) fn stray<'a>(
-    document: &mut Document<'a>,
-    value: Value<'_, 'a>,
-    entry: u32,
-) -> Option<Message<'a>> {
+pub(super) fn stray<'a>(document: &mut Document<'a>, value: Value<'_, 'a>, entry: u32) -> Option<Message<'a>> {
     if value.kind() == Kind::Object {
         return None;
     }
     document.odd(OddityKind::UnexpectedShape, value.span());
-    let block = Block {
-        span: value.span(),
-        kind: BlockKind::Opaque(Text::plain("")),
-    };
-    Some(Message::new(
-        Role::Other,
-        Author::Machinery,
-        entry,
-        vec![block],
-    ))
+    let block = Block { span: value.span(), kind: BlockKind::Opaque(Text::plain("")) };
+    Some(Message::new(Role::Other, Author::Machinery, entry, vec![block]))
 }
 
 fn message<'a>(document: &mut Document<'a>, value: Value<'_, 'a>, entry: u32) -> Message<'a> {
@@ -85,10 +63,7 @@ fn message<'a>(document: &mut Document<'a>, value: Value<'_, 'a>, entry: u32) ->
     if role == Role::Other {
         document.odd(OddityKind::UnknownRole, value.span());
     }
-    let blocks = value
-        .get("content")
-        .map(|content| blocks(document, content))
-        .unwrap_or_default();
+    let blocks = value.get("content").map(|content| blocks(document, content)).unwrap_or_default();
     let author = author(role, &blocks);
     let mut message = Message::new(role, author, entry, blocks);
     if role == Role::Assistant {
@@ -113,24 +88,15 @@ pub(super) fn blocks<'a>(document: &mut Document<'a>, content: Value<'_, 'a>) ->
     match content.kind() {
         Kind::String => content
             .text()
-            .map(|text| Block {
-                span: content.span(),
-                kind: BlockKind::Text(text),
-            })
+            .map(|text| Block { span: content.span(), kind: BlockKind::Text(text) })
             .into_iter()
             .collect(),
-        Kind::Array => content
-            .elements()
-            .map(|value| block(document, value))
-            .collect(),
+        Kind::Array => content.elements().map(|value| block(document, value)).collect(),
         Kind::Null => Vec::new(),
         Kind::Object => vec![block(document, content)],
         Kind::Number | Kind::Bool => {
             document.odd(OddityKind::UnexpectedShape, content.span());
-            vec![Block {
-                span: content.span(),
-                kind: BlockKind::Opaque(Text::json(content.raw(), false)),
-            }]
+            vec![Block { span: content.span(), kind: BlockKind::Opaque(Text::json(content.raw(), false)) }]
         }
     }
 }
@@ -148,24 +114,12 @@ pub(super) fn block<'a>(document: &mut Document<'a>, value: Value<'_, 'a>) -> Bl
     };
     let kind = kind.unwrap_or_else(|| {
         document.odd(OddityKind::UnknownBlock, value.span());
-        BlockKind::Opaque(
-            value
-                .get("type")
-                .and_then(Value::text)
-                .unwrap_or(Text::plain("")),
-        )
+        BlockKind::Opaque(value.get("type").and_then(Value::text).unwrap_or(Text::plain("")))
     });
-    Block {
-        span: value.span(),
-        kind,
-    }
+    Block { span: value.span(), kind }
 }
 
-fn typed<'a>(
-    document: &mut Document<'a>,
-    name: Text<'a>,
-    value: Value<'_, 'a>,
-) -> Option<BlockKind<'a>> {
+fn typed<'a>(document: &mut Document<'a>, name: Text<'a>, value: Value<'_, 'a>) -> Option<BlockKind<'a>> {
     let text = |key| value.get(key).and_then(Value::text);
     let name = name.decode();
     Some(match name.as_ref() {
@@ -174,25 +128,16 @@ fn typed<'a>(
             text: text("thinking"),
             sealed: text("signature").is_some_and(|signature| !signature.is_empty()),
         },
-        "redacted_thinking" => BlockKind::Thinking {
-            text: None,
-            sealed: true,
-        },
+        "redacted_thinking" => BlockKind::Thinking { text: None, sealed: true },
         "tool_use" => BlockKind::ToolCall(call(document, value, CallKind::Client)),
-        "server_tool_use" | "mcp_tool_use" => {
-            BlockKind::ToolCall(call(document, value, CallKind::Server))
-        }
+        "server_tool_use" | "mcp_tool_use" => BlockKind::ToolCall(call(document, value, CallKind::Server)),
         "tool_result" => BlockKind::ToolResult(result(document, value, CallKind::Client)),
         "image" => BlockKind::Media(media(value, MediaKind::Image)),
         // A document given as text is read as it; one given as blocks is carried; one given as data is media.
         "document" => {
             let source = value.get("source");
             let of = |key| source.and_then(|source| source.get(key));
-            match of("type")
-                .and_then(Value::text)
-                .map(Text::decode)
-                .as_deref()
-            {
+            match of("type").and_then(Value::text).map(Text::decode).as_deref() {
                 Some("text") => BlockKind::Text(of("data").and_then(Value::text)?),
                 Some("content") => match of("content").and_then(Value::text) {
                     Some(content) => BlockKind::Text(content),
@@ -206,9 +151,7 @@ fn typed<'a>(
         "container_upload" => BlockKind::Media(media(value, MediaKind::File)),
         "compaction" => BlockKind::Compaction(text("content")),
         "tool_reference" | "search_result" => BlockKind::Opaque(text("type")?),
-        name if name.ends_with("_tool_result") => {
-            BlockKind::ToolResult(result(document, value, CallKind::Server))
-        }
+        name if name.ends_with("_tool_result") => BlockKind::ToolResult(result(document, value, CallKind::Server)),
         _ => return None,
     })
 }
@@ -218,33 +161,17 @@ fn call<'a>(document: &mut Document<'a>, value: Value<'_, 'a>, kind: CallKind) -
     if id.is_none() {
         document.odd(OddityKind::CallWithoutId, value.span());
     }
-    let name = value
-        .get("name")
-        .and_then(Value::text)
-        .unwrap_or(Text::plain(""));
-    let arguments = value
-        .get("input")
-        .map_or(Text::plain(""), |input| Text::json(input.raw(), false));
-    ToolCall {
-        id,
-        name,
-        arguments,
-        kind,
-    }
+    let name = value.get("name").and_then(Value::text).unwrap_or(Text::plain(""));
+    let arguments = value.get("input").map_or(Text::plain(""), |input| Text::json(input.raw(), false));
+    ToolCall { id, name, arguments, kind }
 }
 
 fn result<'a>(document: &mut Document<'a>, value: Value<'_, 'a>, kind: CallKind) -> ToolResult<'a> {
     let content = value.get("content").map(|content| match kind {
         // What a server tool returned is a zoo of shapes, none of them ours to edit: text where it is text, else opaque.
         CallKind::Server if content.kind() == Kind::Object => {
-            let name = content
-                .get("type")
-                .and_then(Value::text)
-                .unwrap_or(Text::plain(""));
-            vec![Block {
-                span: content.span(),
-                kind: BlockKind::Opaque(name),
-            }]
+            let name = content.get("type").and_then(Value::text).unwrap_or(Text::plain(""));
+            vec![Block { span: content.span(), kind: BlockKind::Opaque(name) }]
         }
         CallKind::Server if content.kind() == Kind::Array => content
             .elements()
@@ -253,10 +180,7 @@ fn result<'a>(document: &mut Document<'a>, value: Value<'_, 'a>, kind: CallKind)
                 let opaque = || BlockKind::Opaque(name.unwrap_or(Text::plain("")));
                 Block {
                     span: value.span(),
-                    kind: value
-                        .get("text")
-                        .and_then(Value::text)
-                        .map_or_else(opaque, BlockKind::Text),
+                    kind: value.get("text").and_then(Value::text).map_or_else(opaque, BlockKind::Text),
                 }
             })
             .collect(),
@@ -279,16 +203,8 @@ fn result<'a>(document: &mut Document<'a>, value: Value<'_, 'a>, kind: CallKind)
 
 fn media<'a>(value: Value<'_, 'a>, kind: MediaKind) -> Media<'a> {
     let source = value.get("source");
-    let text = |key| {
-        source
-            .and_then(|source| source.get(key))
-            .and_then(Value::text)
-    };
-    Media {
-        kind,
-        media_type: text("media_type"),
-        data: text("data"),
-    }
+    let text = |key| source.and_then(|source| source.get(key)).and_then(Value::text);
+    Media { kind, media_type: text("media_type"), data: text("data") }
 }
 
 #[cfg(test)]

@@ -1,9 +1,7 @@
 //! Which format some bytes are in, judged by their content alone.
 
 use super::document::Envelope;
-use super::{
-    Format, Kind, ParseError, ParseOptions, Tape, Text, Value, lines::Lines, openai_chat, parse,
-};
+use super::{Format, Kind, ParseError, ParseOptions, Tape, Text, Value, lines::Lines, openai_chat, parse};
 
 /// How many objects of a log are looked at before giving up.
 const LOG_SAMPLE: usize = 200;
@@ -29,10 +27,7 @@ pub(super) fn is_record(root: Value<'_, '_>) -> bool {
 /// Whether input that is not JSON starts like a body, so that the error in its JSON is what a person wants to hear.
 /// A log line may start with a bracket too (`[info] …`); what a body opens with is a key, or an object in an array.
 pub(super) fn starts_like_body(bytes: &[u8], start: usize) -> bool {
-    let mut visible = bytes
-        .iter()
-        .skip(start)
-        .filter(|byte| !byte.is_ascii_whitespace());
+    let mut visible = bytes.iter().skip(start).filter(|byte| !byte.is_ascii_whitespace());
     matches!(
         (visible.next(), visible.next()),
         (Some(b'{'), Some(b'"')) | (Some(b'['), Some(b'{' | b'[')) | (Some(b'{' | b'['), None)
@@ -40,14 +35,7 @@ pub(super) fn starts_like_body(bytes: &[u8], start: usize) -> bool {
 }
 
 /// Where programs keep the list of a conversation's messages, the API's own name first.
-const LISTS: [&str; 6] = [
-    "messages",
-    "history",
-    "trajectory",
-    "traj",
-    "conversation",
-    "raw_messages",
-];
+const LISTS: [&str; 6] = ["messages", "history", "trajectory", "traj", "conversation", "raw_messages"];
 
 /// The request inside a recorded exchange or a log of one sample; the value itself if it is no such thing.
 pub(super) fn request<'t, 'a>(root: Value<'t, 'a>) -> Value<'t, 'a> {
@@ -64,29 +52,21 @@ pub(super) fn request<'t, 'a>(root: Value<'t, 'a>) -> Value<'t, 'a> {
 }
 
 fn is_request(value: Value<'_, '_>) -> bool {
-    value.kind() == Kind::Object
-        && (list(value).is_some() || contents(value).is_some() || input(value).is_some())
+    value.kind() == Kind::Object && (list(value).is_some() || contents(value).is_some() || input(value).is_some())
 }
 
 /// The messages of a body of Anthropic's or `OpenAI`'s chat: an array whose elements have roles.
 pub(super) fn list<'t, 'a>(root: Value<'t, 'a>) -> Option<Value<'t, 'a>> {
     let is_list = |list: &Value<'t, 'a>| {
-        let mut objects = list
-            .elements()
-            .filter(|element| element.kind() == Kind::Object);
+        let mut objects = list.elements().filter(|element| element.kind() == Kind::Object);
         list.kind() == Kind::Array && objects.any(is_message)
     };
     if root.kind() == Kind::Array {
         return Some(root).filter(is_list);
     }
-    let named = LISTS
-        .into_iter()
-        .find_map(|name| root.get(name).filter(is_list));
+    let named = LISTS.into_iter().find_map(|name| root.get(name).filter(is_list));
     // A request whose messages are still to come.
-    let empty = || {
-        root.get("messages")
-            .filter(|list| list.kind() == Kind::Array && list.elements().next().is_none())
-    };
+    let empty = || root.get("messages").filter(|list| list.kind() == Kind::Array && list.elements().next().is_none());
     named.or_else(empty)
 }
 
@@ -118,9 +98,7 @@ pub(super) fn contents<'t, 'a>(root: Value<'t, 'a>) -> Option<(Envelope, Value<'
         return Some((Envelope::Typed, messages));
     }
     let event = |value: Value<'_, '_>| value.get("content").is_some_and(has_parts);
-    array("events")
-        .filter(|list| list.elements().any(event))
-        .map(|events| (Envelope::Event, events))
+    array("events").filter(|list| list.elements().any(event)).map(|events| (Envelope::Event, events))
 }
 
 /// The input of a Responses body.
@@ -157,9 +135,7 @@ pub(super) fn body(root: Value<'_, '_>) -> Result<Format, ParseError> {
         }
         _ => "a JSON value that is neither an object nor an array",
     };
-    Err(ParseError::Unrecognised {
-        found: found.to_owned(),
-    })
+    Err(ParseError::Unrecognised { found: found.to_owned() })
 }
 
 /// Whether an object is an item of the Responses API.
@@ -168,9 +144,7 @@ fn is_item(value: Value<'_, '_>) -> bool {
         let kind = kind.decode();
         match kind.as_ref() {
             "message" => value.get("role").is_some(),
-            "reasoning" => {
-                value.get("summary").is_some() || value.get("encrypted_content").is_some()
-            }
+            "reasoning" => value.get("summary").is_some() || value.get("encrypted_content").is_some(),
             "item_reference" | "compaction" => true,
             kind => kind.ends_with("_call") || kind.ends_with("_call_output"),
         }
@@ -190,24 +164,14 @@ fn messages(root: Value<'_, '_>, list: Value<'_, '_>) -> Format {
         .next()
         .and_then(|first| text(first, "role"))
         .is_some_and(|role| role.is("system") || role.is("developer"));
-    let claude = text(root, "model")
-        .is_some_and(|model| model.decode().to_ascii_lowercase().contains("claude"));
-    if claude && !operator {
-        Format::Anthropic
-    } else {
-        Format::OpenaiChat
-    }
+    let claude = text(root, "model").is_some_and(|model| model.decode().to_ascii_lowercase().contains("claude"));
+    if claude && !operator { Format::Anthropic } else { Format::OpenaiChat }
 }
 
 /// What the fields beside the messages tell.
 fn by_request(root: Value<'_, '_>) -> Option<Format> {
     let any = |names: &[&str]| names.iter().any(|name| root.get(name).is_some());
-    if any(&[
-        "anthropic_version",
-        "anthropic_beta",
-        "system",
-        "stop_sequences",
-    ]) {
+    if any(&["anthropic_version", "anthropic_beta", "system", "stop_sequences"]) {
         return Some(Format::Anthropic);
     }
     let tool = root.get("tools").and_then(|tools| tools.elements().next());
@@ -234,13 +198,8 @@ fn by_request(root: Value<'_, '_>) -> Option<Format> {
 /// What a message tells by its fields and its blocks.
 fn by_message(message: Value<'_, '_>) -> Option<Format> {
     let any = |names: &[&str]| names.iter().any(|name| message.get(name).is_some());
-    if any(&[
-        "tool_calls",
-        "tool_call_id",
-        "tool_call_ids",
-        "function_call",
-        "reasoning_content",
-    ]) || openai_chat::constructed(message).is_some()
+    if any(&["tool_calls", "tool_call_id", "tool_call_ids", "function_call", "reasoning_content"])
+        || openai_chat::constructed(message).is_some()
         || text(message, "role").is_some_and(|role| role.is("tool") || role.is("function"))
     {
         return Some(Format::OpenaiChat);
@@ -290,10 +249,7 @@ pub(super) fn log(bytes: &[u8], start: usize, tape: &mut Tape) -> Result<Format,
         return Ok(format);
     }
     let lines = bytes.split(|byte| *byte == b'\n');
-    let found = match (
-        objects,
-        lines.filter(|line| !line.trim_ascii().is_empty()).count(),
-    ) {
+    let found = match (objects, lines.filter(|line| !line.trim_ascii().is_empty()).count()) {
         (0, 1) => "the one line in it is not JSON".to_owned(),
         (0, lines) => format!("none of its {lines} lines is a JSON object"),
         (objects, _) => {
@@ -322,10 +278,7 @@ fn record(value: Value<'_, '_>) -> Option<Format> {
     // The first rollouts: items of the Responses API, a line each.
     let parts = value.get("content").into_iter().flat_map(Value::elements);
     let mut kinds = parts.filter_map(|part| part.get("type").and_then(Value::text));
-    if is(&["message"])
-        && has("role")
-        && kinds.any(|kind| kind.is("input_text") || kind.is("output_text"))
-    {
+    if is(&["message"]) && has("role") && kinds.any(|kind| kind.is("input_text") || kind.is("output_text")) {
         return Some(Format::Codex);
     }
     if is(&["function_call_output", "function_call"]) && has("call_id") {
@@ -343,11 +296,5 @@ fn record(value: Value<'_, '_>) -> Option<Format> {
 }
 
 /// Types of lines that a rollout envelops in `payload`.
-const CODEX_LINES: [&str; 6] = [
-    "session_meta",
-    "response_item",
-    "event_msg",
-    "turn_context",
-    "compacted",
-    "world_state",
-];
+const CODEX_LINES: [&str; 6] =
+    ["session_meta", "response_item", "event_msg", "turn_context", "compacted", "world_state"];

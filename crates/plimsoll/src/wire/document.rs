@@ -19,11 +19,7 @@ pub struct ParseOptions {
 
 impl Default for ParseOptions {
     fn default() -> Self {
-        Self {
-            format: None,
-            max_bytes: Bytes(64 << 20),
-            max_depth: MAX_DEPTH,
-        }
+        Self { format: None, max_bytes: Bytes(64 << 20), max_depth: MAX_DEPTH }
     }
 }
 
@@ -59,9 +55,7 @@ pub enum ParseError {
         limit: Bytes,
     },
     /// Not text.
-    #[error(
-        "the input is not text: {what} at byte {offset}; give a transcript in JSON or JSONL, as UTF-8"
-    )]
+    #[error("the input is not text: {what} at byte {offset}; give a transcript in JSON or JSONL, as UTF-8")]
     Binary {
         /// What was found.
         what: &'static str,
@@ -308,10 +302,7 @@ impl<'a> Document<'a> {
 pub fn parse<'a>(bytes: &'a [u8], options: &ParseOptions) -> Result<Document<'a>, ParseError> {
     let limit = Bytes(options.max_bytes.0.min(u64::from(u32::MAX) - 1));
     if Bytes::from(bytes.len()) > limit {
-        return Err(ParseError::TooLarge {
-            size: Bytes::from(bytes.len()),
-            limit,
-        });
+        return Err(ParseError::TooLarge { size: Bytes::from(bytes.len()), limit });
     }
     refuse_binary(bytes)?;
     let mark = if bytes.starts_with(BOM) { BOM.len() } else { 0 };
@@ -337,9 +328,7 @@ pub fn parse<'a>(bytes: &'a [u8], options: &ParseOptions) -> Result<Document<'a>
         Ok(_) => log(bytes, mark, options, &mut tape),
         Err(error) => match log(bytes, mark, options, &mut tape) {
             // Nothing in it is a log either. What starts like a body is judged as one.
-            Err(ParseError::Unrecognised { .. }) if detect::starts_like_body(bytes, mark) => {
-                Err(error.into())
-            }
+            Err(ParseError::Unrecognised { .. }) if detect::starts_like_body(bytes, mark) => Err(error.into()),
             // The lines of a torn, pretty body look like a log of messages. A body that ends in the middle of a value
             // is torn, and taking its messages for lines would mangle it.
             Ok(found)
@@ -354,13 +343,7 @@ pub fn parse<'a>(bytes: &'a [u8], options: &ParseOptions) -> Result<Document<'a>
         },
     }?;
     if mark > 0 {
-        document.oddities.insert(
-            0,
-            Oddity {
-                kind: OddityKind::ByteOrderMark,
-                span: Span::from_offsets(0, 3),
-            },
-        );
+        document.oddities.insert(0, Oddity { kind: OddityKind::ByteOrderMark, span: Span::from_offsets(0, 3) });
     }
     Ok(document)
 }
@@ -372,11 +355,7 @@ fn blank(bytes: &[u8]) -> bool {
 }
 
 /// Parses a body: one JSON value.
-fn body<'a>(
-    bytes: &'a [u8],
-    format: Format,
-    root: super::Value<'_, 'a>,
-) -> Result<Document<'a>, ParseError> {
+fn body<'a>(bytes: &'a [u8], format: Format, root: super::Value<'_, 'a>) -> Result<Document<'a>, ParseError> {
     let mut document = Document::new(bytes, format, Layout::Array);
     let read = match format {
         Format::Anthropic => anthropic::parse(&mut document, root),
@@ -385,8 +364,7 @@ fn body<'a>(
         Format::Gemini => gemini::parse(&mut document, root),
         Format::ClaudeCode | Format::Codex => Err("it is one JSON value, not a log of lines"),
     };
-    read.map(|()| document)
-        .map_err(|reason| ParseError::Mismatch { format, reason })
+    read.map(|()| document).map_err(|reason| ParseError::Mismatch { format, reason })
 }
 
 /// Parses a log: an object a line.
@@ -417,17 +395,11 @@ fn log<'a>(
 /// Refuses what is not text, by what its first bytes and any NUL say; JSON never holds a raw NUL outside of logs.
 fn refuse_binary(bytes: &[u8]) -> Result<(), ParseError> {
     if bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff") {
-        return Err(ParseError::Binary {
-            what: "a UTF-16 byte order mark",
-            offset: 0,
-        });
+        return Err(ParseError::Binary { what: "a UTF-16 byte order mark", offset: 0 });
     }
     let head = bytes.get(..bytes.len().min(4096)).unwrap_or(&[]);
     match memchr::memchr(0, head) {
-        Some(offset) => Err(ParseError::Binary {
-            what: "a NUL byte",
-            offset,
-        }),
+        Some(offset) => Err(ParseError::Binary { what: "a NUL byte", offset }),
         None => Ok(()),
     }
 }

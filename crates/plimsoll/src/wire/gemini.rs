@@ -12,10 +12,7 @@ use crate::transcript::{
 use crate::units::Tokens;
 
 /// Reads a request body, a bare array of contents, or a session.
-pub(super) fn parse<'a>(
-    document: &mut Document<'a>,
-    root: Value<'_, 'a>,
-) -> Result<(), &'static str> {
+pub(super) fn parse<'a>(document: &mut Document<'a>, root: Value<'_, 'a>) -> Result<(), &'static str> {
     let Some((envelope, list)) = detect::contents(root) else {
         return Err("it has no `contents` array");
     };
@@ -51,15 +48,13 @@ fn tools<'a>(root: Value<'_, 'a>) -> Vec<Tool<'a>> {
     for bundle in root.get("tools").into_iter().flat_map(Value::elements) {
         for (key, value) in bundle.fields().filter(|(_, value)| !value.is_null()) {
             if key.is("functionDeclarations") || key.is("function_declarations") {
-                tools.extend(value.elements().map(|declaration| Tool {
-                    span: declaration.span(),
-                    name: text(declaration, "name"),
-                }));
+                tools.extend(
+                    value
+                        .elements()
+                        .map(|declaration| Tool { span: declaration.span(), name: text(declaration, "name") }),
+                );
             } else {
-                tools.push(Tool {
-                    span: value.span(),
-                    name: Some(key),
-                });
+                tools.push(Tool { span: value.span(), name: Some(key) });
             }
         }
     }
@@ -108,10 +103,7 @@ fn turn<'a>(document: &mut Document<'a>, value: Value<'_, 'a>, entry: u32) -> Me
             // Whoever ran it: the entry answers itself, as a provider's own tools do.
             kind: CallKind::Server,
         };
-        blocks.push(block(
-            call.get("args").unwrap_or(call),
-            BlockKind::ToolCall(asked),
-        ));
+        blocks.push(block(call.get("args").unwrap_or(call), BlockKind::ToolCall(asked)));
         let Some(found) = call.get("result").filter(|found| !found.is_null()) else {
             continue;
         };
@@ -145,10 +137,7 @@ fn content<'a>(document: &mut Document<'a>, value: Value<'_, 'a>) -> Vec<Block<'
     };
     match parts.kind() {
         Kind::Null => Vec::new(),
-        Kind::Array => parts
-            .elements()
-            .map(|value| part(document, value))
-            .collect(),
+        Kind::Array => parts.elements().map(|value| part(document, value)).collect(),
         _ => vec![part(document, parts)],
     }
 }
@@ -163,10 +152,7 @@ fn part<'a>(document: &mut Document<'a>, value: Value<'_, 'a>) -> Block<'a> {
     let get = |camel, snake| field(value, camel, snake).filter(|inner| !inner.is_null());
     let kind = if let Some(said) = text(value, "text") {
         if value.get("thought").and_then(Value::bool) == Some(true) {
-            BlockKind::Thinking {
-                text: Some(said),
-                sealed,
-            }
+            BlockKind::Thinking { text: Some(said), sealed }
         } else {
             BlockKind::Text(said)
         }
@@ -204,10 +190,7 @@ fn part<'a>(document: &mut Document<'a>, value: Value<'_, 'a>) -> Block<'a> {
         BlockKind::ToolResult(self::response(document, response, CallKind::Server))
     } else {
         document.odd(OddityKind::UnknownBlock, value.span());
-        let named = value
-            .fields()
-            .map(|(key, _)| key)
-            .find(|key| !(key.is("thought") || key.is("thoughtSignature")));
+        let named = value.fields().map(|(key, _)| key).find(|key| !(key.is("thought") || key.is("thoughtSignature")));
         BlockKind::Opaque(named.unwrap_or(Text::plain("")))
     };
     block(value, kind)
@@ -223,14 +206,9 @@ fn call<'a>(value: Value<'_, 'a>, kind: CallKind, name: &str) -> ToolCall<'a> {
     }
 }
 
-fn response<'a>(
-    document: &mut Document<'a>,
-    value: Value<'_, 'a>,
-    kind: CallKind,
-) -> ToolResult<'a> {
-    let failed = value
-        .get("response")
-        .is_some_and(|response| response.get("error").is_some_and(|error| !error.is_null()));
+fn response<'a>(document: &mut Document<'a>, value: Value<'_, 'a>, kind: CallKind) -> ToolResult<'a> {
+    let failed =
+        value.get("response").is_some_and(|response| response.get("error").is_some_and(|error| !error.is_null()));
     ToolResult {
         call_id: text(value, "id"),
         content: response_content(document, value),
@@ -267,10 +245,7 @@ fn field<'t, 'a>(value: Value<'t, 'a>, camel: &str, snake: &str) -> Option<Value
 }
 
 fn block<'a>(value: Value<'_, 'a>, kind: BlockKind<'a>) -> Block<'a> {
-    Block {
-        span: value.span(),
-        kind,
-    }
+    Block { span: value.span(), kind }
 }
 
 fn text<'a>(value: Value<'_, 'a>, key: &str) -> Option<Text<'a>> {

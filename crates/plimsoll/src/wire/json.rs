@@ -50,9 +50,7 @@ pub enum JsonError {
         offset: usize,
     },
     /// Nested deeper than allowed.
-    #[error(
-        "nested deeper than {limit} levels at byte {offset}; if that is meant, raise the depth limit"
-    )]
+    #[error("nested deeper than {limit} levels at byte {offset}; if that is meant, raise the depth limit")]
     TooDeep {
         /// The limit in levels.
         limit: usize,
@@ -62,11 +60,7 @@ pub enum JsonError {
 }
 
 fn shown(byte: u8) -> String {
-    if byte.is_ascii_graphic() {
-        format!("`{}`", char::from(byte))
-    } else {
-        format!("byte 0x{byte:02x}")
-    }
+    if byte.is_ascii_graphic() { format!("`{}`", char::from(byte)) } else { format!("byte 0x{byte:02x}") }
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -108,11 +102,7 @@ impl Default for Tape {
 impl Tape {
     /// Makes an empty tape that refuses JSON nested deeper than `max_depth` levels.
     pub const fn with_max_depth(max_depth: usize) -> Self {
-        Self {
-            nodes: Vec::new(),
-            open: Vec::new(),
-            max_depth,
-        }
+        Self { nodes: Vec::new(), open: Vec::new(), max_depth }
     }
 
     /// Indexes the one value that starts at or after `offset` (white space is skipped) and returns the offset after it.
@@ -132,16 +122,9 @@ impl Tape {
             match byte {
                 b'{' | b'[' => {
                     if self.open.len() >= self.max_depth {
-                        return Err(JsonError::TooDeep {
-                            limit: self.max_depth,
-                            offset: at,
-                        });
+                        return Err(JsonError::TooDeep { limit: self.max_depth, offset: at });
                     }
-                    let kind = if byte == b'{' {
-                        Kind::Object
-                    } else {
-                        Kind::Array
-                    };
+                    let kind = if byte == b'{' { Kind::Object } else { Kind::Array };
                     self.open.push(narrow(self.nodes.len()));
                     self.push(kind, false, at, at);
                     at = skip_space(bytes, at + 1);
@@ -163,10 +146,7 @@ impl Tape {
                 let Some(&parent) = self.open.last() else {
                     return Ok(at);
                 };
-                let in_object = self
-                    .nodes
-                    .get(parent as usize)
-                    .is_some_and(|node| node.kind == Kind::Object);
+                let in_object = self.nodes.get(parent as usize).is_some_and(|node| node.kind == Kind::Object);
                 at = skip_space(bytes, at);
                 match byte_at(bytes, at)? {
                     b',' => {
@@ -186,31 +166,17 @@ impl Tape {
 
     /// The indexed value; `bytes` must be those that were parsed.
     pub fn root<'t, 'a>(&'t self, bytes: &'a [u8]) -> Option<Value<'t, 'a>> {
-        (!self.nodes.is_empty()).then_some(Value {
-            tape: self,
-            bytes,
-            index: 0,
-        })
+        (!self.nodes.is_empty()).then_some(Value { tape: self, bytes, index: 0 })
     }
 
     fn push(&mut self, kind: Kind, escaped: bool, start: usize, end: usize) {
         let next = narrow(self.nodes.len() + 1);
-        self.nodes.push(Node {
-            kind,
-            escaped,
-            start: narrow(start),
-            end: narrow(end),
-            next,
-        });
+        self.nodes.push(Node { kind, escaped, start: narrow(start), end: narrow(end), next });
     }
 
     fn close(&mut self, end: usize) -> usize {
         let next = narrow(self.nodes.len());
-        if let Some(node) = self
-            .open
-            .pop()
-            .and_then(|index| self.nodes.get_mut(index as usize))
-        {
+        if let Some(node) = self.open.pop().and_then(|index| self.nodes.get_mut(index as usize)) {
             node.end = narrow(end);
             node.next = next;
         }
@@ -232,9 +198,7 @@ impl Tape {
     }
 
     fn string(&mut self, bytes: &[u8], start: usize) -> Result<usize, JsonError> {
-        let torn = || JsonError::Truncated {
-            offset: bytes.len(),
-        };
+        let torn = || JsonError::Truncated { offset: bytes.len() };
         let inside = bytes.get(start + 1..).unwrap_or(&[]);
         let mut end = quote_or_backslash(inside).ok_or_else(torn)?;
         let escaped = inside.get(end) == Some(&b'\\');
@@ -245,11 +209,7 @@ impl Tape {
             loop {
                 end += quote(inside.get(end..).unwrap_or(&[])).ok_or_else(torn)?;
                 let before = inside.get(..end).unwrap_or(&[]);
-                let slashes = before
-                    .iter()
-                    .rev()
-                    .take_while(|byte| **byte == b'\\')
-                    .count();
+                let slashes = before.iter().rev().take_while(|byte| **byte == b'\\').count();
                 if slashes % 2 == 0 {
                     break;
                 }
@@ -272,9 +232,7 @@ impl Tape {
             b"true" | b"false" => Kind::Bool,
             b"NaN" | b"Infinity" | b"-Infinity" => Kind::Number,
             [b'-' | b'0'..=b'9', tail @ ..]
-                if tail
-                    .iter()
-                    .all(|byte| matches!(byte, b'0'..=b'9' | b'-' | b'+' | b'.' | b'e' | b'E'))
+                if tail.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'-' | b'+' | b'.' | b'e' | b'E'))
                     && tail.last().unwrap_or(&b'0').is_ascii_digit()
                     && (rest.first() != Some(&b'-') || len > 1) =>
             {
@@ -283,29 +241,13 @@ impl Tape {
             token => {
                 // A literal that the end of the bytes cut short is torn, not wrong.
                 let torn = len == rest.len()
-                    && [
-                        &b"null"[..],
-                        b"true",
-                        b"false",
-                        b"NaN",
-                        b"Infinity",
-                        b"-Infinity",
-                    ]
-                    .iter()
-                    .any(|literal| literal.starts_with(token));
-                if torn
-                    || (len > 0
-                        && len == rest.len()
-                        && token.first().is_some_and(u8::is_ascii_digit))
-                {
-                    return Err(JsonError::Truncated {
-                        offset: bytes.len(),
-                    });
+                    && [&b"null"[..], b"true", b"false", b"NaN", b"Infinity", b"-Infinity"]
+                        .iter()
+                        .any(|literal| literal.starts_with(token));
+                if torn || (len > 0 && len == rest.len() && token.first().is_some_and(u8::is_ascii_digit)) {
+                    return Err(JsonError::Truncated { offset: bytes.len() });
                 }
-                return Err(JsonError::Unexpected {
-                    byte: byte_at(bytes, start)?,
-                    offset: start,
-                });
+                return Err(JsonError::Unexpected { byte: byte_at(bytes, start)?, offset: start });
             }
         };
         self.push(kind, false, start, start + len);
@@ -324,17 +266,13 @@ pub struct Value<'t, 'a> {
 impl<'t, 'a> Value<'t, 'a> {
     fn node(self) -> Node {
         // An index is only ever made from a node that exists; the fallback keeps this total.
-        self.tape
-            .nodes
-            .get(self.index as usize)
-            .copied()
-            .unwrap_or(Node {
-                kind: Kind::Null,
-                escaped: false,
-                start: 0,
-                end: 0,
-                next: u32::MAX,
-            })
+        self.tape.nodes.get(self.index as usize).copied().unwrap_or(Node {
+            kind: Kind::Null,
+            escaped: false,
+            start: 0,
+            end: 0,
+            next: u32::MAX,
+        })
     }
 
     /// What it is.
@@ -396,18 +334,8 @@ impl<'t, 'a> Value<'t, 'a> {
     /// The fields of this object, in order, duplicates included; nothing for other kinds.
     pub fn fields(self) -> Fields<'t, 'a> {
         let node = self.node();
-        let end = if node.kind == Kind::Object {
-            node.next
-        } else {
-            self.index + 1
-        };
-        Fields {
-            at: Self {
-                index: self.index + 1,
-                ..self
-            },
-            end,
-        }
+        let end = if node.kind == Kind::Object { node.next } else { self.index + 1 };
+        Fields { at: Self { index: self.index + 1, ..self }, end }
     }
 
     /// The fields of this object as pairs of key and value, each with its place; nothing for other kinds.
@@ -422,18 +350,8 @@ impl<'t, 'a> Value<'t, 'a> {
     /// The elements of this array, in order; nothing for other kinds.
     pub fn elements(self) -> Elements<'t, 'a> {
         let node = self.node();
-        let end = if node.kind == Kind::Array {
-            node.next
-        } else {
-            self.index + 1
-        };
-        Elements {
-            at: Self {
-                index: self.index + 1,
-                ..self
-            },
-            end,
-        }
+        let end = if node.kind == Kind::Array { node.next } else { self.index + 1 };
+        Elements { at: Self { index: self.index + 1, ..self }, end }
     }
 }
 
@@ -452,10 +370,7 @@ impl<'t, 'a> Iterator for Fields<'t, 'a> {
             return None;
         }
         let key = self.at.text()?;
-        let value = Value {
-            index: self.at.index + 1,
-            ..self.at
-        };
+        let value = Value { index: self.at.index + 1, ..self.at };
         self.at.index = value.node().next;
         Some((key, value))
     }
@@ -487,9 +402,7 @@ fn narrow(offset: usize) -> u32 {
 }
 
 fn byte_at(bytes: &[u8], at: usize) -> Result<u8, JsonError> {
-    bytes.get(at).copied().ok_or(JsonError::Truncated {
-        offset: bytes.len(),
-    })
+    bytes.get(at).copied().ok_or(JsonError::Truncated { offset: bytes.len() })
 }
 
 /// The offset of the first quote or backslash.
@@ -500,11 +413,7 @@ fn quote_or_backslash(bytes: &[u8]) -> Option<usize> {
 
 /// The offset of the first quote.
 fn quote(bytes: &[u8]) -> Option<usize> {
-    near_or(
-        bytes,
-        |word| zero_bytes(word ^ (ONES * 0x22)),
-        |far| memchr(b'"', far),
-    )
+    near_or(bytes, |word| zero_bytes(word ^ (ONES * 0x22)), |far| memchr(b'"', far))
 }
 
 const ONES: u64 = u64::from_ne_bytes([1; 8]);
@@ -516,11 +425,7 @@ const fn zero_bytes(word: u64) -> u64 {
 
 /// Keys, short values and the stretches between escapes end within a few words: looking at those word by word costs
 /// less than setting up a vector search for each. Long stretches are worth one.
-fn near_or(
-    bytes: &[u8],
-    marks: impl Fn(u64) -> u64,
-    search: impl Fn(&[u8]) -> Option<usize>,
-) -> Option<usize> {
+fn near_or(bytes: &[u8], marks: impl Fn(u64) -> u64, search: impl Fn(&[u8]) -> Option<usize>) -> Option<usize> {
     const NEAR_WORDS: usize = 8;
     let (words, _) = bytes.as_chunks::<8>();
     for (at, word) in words.iter().take(NEAR_WORDS).enumerate() {

@@ -24,11 +24,7 @@ pub(super) struct Lines<'a> {
 
 impl<'a> Lines<'a> {
     pub(super) const fn new(bytes: &'a [u8], at: usize) -> Self {
-        Self {
-            bytes,
-            at,
-            line_end: None,
-        }
+        Self { bytes, at, line_end: None }
     }
 
     /// The next value or oddity; `None` at the end. The value's nodes are on `tape`.
@@ -36,25 +32,17 @@ impl<'a> Lines<'a> {
         loop {
             let rest = self.bytes.get(self.at..).filter(|rest| !rest.is_empty())?;
             let fresh = self.line_end.is_none();
-            let end = self
-                .line_end
-                .unwrap_or_else(|| memchr(b'\n', rest).map_or(self.bytes.len(), |at| self.at + at));
+            let end =
+                self.line_end.unwrap_or_else(|| memchr(b'\n', rest).map_or(self.bytes.len(), |at| self.at + at));
             let line = self.bytes.get(self.at..end).unwrap_or(&[]);
-            let indent = line
-                .iter()
-                .take_while(|byte| byte.is_ascii_whitespace())
-                .count();
+            let indent = line.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
             let start = self.at + indent;
             if start >= end {
                 self.at = end + 1;
                 self.line_end = None;
                 continue;
             }
-            if fresh
-                && line
-                    .get(indent..)
-                    .is_some_and(|line| line.starts_with(b"//"))
-            {
+            if fresh && line.get(indent..).is_some_and(|line| line.starts_with(b"//")) {
                 return Some(self.odd(OddityKind::CommentLine, start, end));
             }
             // The line's end bounds the value: a torn line must not swallow the next one.
@@ -79,25 +67,14 @@ impl<'a> Lines<'a> {
             match self.next(tape)? {
                 Line::Odd(oddity) => odd.push(oddity),
                 Line::Value(span) => {
-                    let is_object = tape
-                        .root(self.bytes)
-                        .is_some_and(|value| value.kind() == Kind::Object);
-                    if glued
-                        && self.line_end.is_some_and(|end| span.start() < end)
-                        && follows(self.bytes, span)
-                    {
-                        odd.push(Oddity {
-                            kind: OddityKind::GluedObjects,
-                            span,
-                        });
+                    let is_object = tape.root(self.bytes).is_some_and(|value| value.kind() == Kind::Object);
+                    if glued && self.line_end.is_some_and(|end| span.start() < end) && follows(self.bytes, span) {
+                        odd.push(Oddity { kind: OddityKind::GluedObjects, span });
                     }
                     if is_object {
                         return Some((span, tape.root(self.bytes)?));
                     }
-                    odd.push(Oddity {
-                        kind: OddityKind::NotAnObject,
-                        span,
-                    });
+                    odd.push(Oddity { kind: OddityKind::NotAnObject, span });
                 }
             }
         }
@@ -106,10 +83,7 @@ impl<'a> Lines<'a> {
     fn odd(&mut self, kind: OddityKind, start: usize, end: usize) -> Line {
         self.at = end + 1;
         self.line_end = None;
-        Line::Odd(Oddity {
-            kind,
-            span: span(start, end),
-        })
+        Line::Odd(Oddity { kind, span: span(start, end) })
     }
 }
 
@@ -124,11 +98,7 @@ pub(super) fn note_missing_newline(document: &mut Document<'_>) {
 /// Whether something other than a newline precedes the value on its line.
 fn follows(bytes: &[u8], span: Span) -> bool {
     let before = bytes.get(..span.start()).unwrap_or(&[]);
-    before
-        .iter()
-        .rev()
-        .find(|byte| !matches!(byte, b' ' | b'\t' | b'\r'))
-        .is_some_and(|byte| *byte != b'\n')
+    before.iter().rev().find(|byte| !matches!(byte, b' ' | b'\t' | b'\r')).is_some_and(|byte| *byte != b'\n')
 }
 
 fn span(start: usize, end: usize) -> Span {

@@ -8,11 +8,7 @@ use crate::transcript::{Media, MediaKind};
 /// Reads media from the URL that names it (RFC 2397 for `data:`).
 pub(super) fn from_url(kind: MediaKind, url: Option<Text<'_>>) -> Media<'_> {
     let (media_type, data) = url.and_then(data_url).unwrap_or((None, None));
-    Media {
-        kind,
-        media_type,
-        data,
-    }
+    Media { kind, media_type, data }
 }
 
 /// Splits `data:TYPE;base64,DATA`; `None` for every other URL.
@@ -30,22 +26,10 @@ fn data_url(url: Text<'_>) -> Option<(Option<Text<'_>>, Option<Text<'_>>)> {
 }
 
 /// Reads media whose bytes stand in a field of their own, with or without a `data:` prefix.
-pub(super) fn from_data<'a>(
-    kind: MediaKind,
-    data: Option<Text<'a>>,
-    media_type: Option<Text<'a>>,
-) -> Media<'a> {
+pub(super) fn from_data<'a>(kind: MediaKind, data: Option<Text<'a>>, media_type: Option<Text<'a>>) -> Media<'a> {
     match data.and_then(data_url) {
-        Some((found, inner)) => Media {
-            kind,
-            media_type: media_type.or(found),
-            data: inner,
-        },
-        None => Media {
-            kind,
-            media_type,
-            data,
-        },
+        Some((found, inner)) => Media { kind, media_type: media_type.or(found), data: inner },
+        None => Media { kind, media_type, data },
     }
 }
 
@@ -70,22 +54,13 @@ mod tests {
     #[test]
     fn a_data_url_gives_its_type_and_its_data() {
         let read = |url: &'static str| {
-            let media = from_url(
-                MediaKind::Image,
-                Some(Text::json(url.as_bytes(), url.contains('\\'))),
-            );
+            let media = from_url(MediaKind::Image, Some(Text::json(url.as_bytes(), url.contains('\\'))));
             let show = |text: Option<Text<'_>>| text.map(|text| text.decode().into_owned());
             (show(media.media_type), show(media.data))
         };
         let some = |text: &str| Some(text.to_owned());
-        assert_eq!(
-            read("data:image/png;base64,QUJD"),
-            (some("image/png"), some("QUJD"))
-        );
-        assert_eq!(
-            read(r"data:image\/png;base64,QU\/D"),
-            (some("image/png"), some("QU/D"))
-        );
+        assert_eq!(read("data:image/png;base64,QUJD"), (some("image/png"), some("QUJD")));
+        assert_eq!(read(r"data:image\/png;base64,QU\/D"), (some("image/png"), some("QU/D")));
         assert_eq!(read("data:,x"), (None, some("x")));
         assert_eq!(read("https://example.org/a,b.png"), (None, None));
         assert_eq!(read("data:no comma"), (None, None));

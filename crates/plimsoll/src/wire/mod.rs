@@ -54,14 +54,8 @@ pub enum Format {
 
 impl Format {
     /// Every format, in the order in which detection tries them.
-    pub const ALL: [Self; 6] = [
-        Self::Anthropic,
-        Self::OpenaiChat,
-        Self::OpenaiResponses,
-        Self::Gemini,
-        Self::ClaudeCode,
-        Self::Codex,
-    ];
+    pub const ALL: [Self; 6] =
+        [Self::Anthropic, Self::OpenaiChat, Self::OpenaiResponses, Self::Gemini, Self::ClaudeCode, Self::Codex];
 
     /// The format's name, as `--format` takes it.
     pub const fn name(self) -> &'static str {
@@ -91,18 +85,13 @@ impl std::str::FromStr for Format {
     type Err = UnknownFormat;
 
     fn from_str(name: &str) -> Result<Self, UnknownFormat> {
-        Self::ALL
-            .into_iter()
-            .find(|format| format.name() == name)
-            .ok_or_else(|| UnknownFormat(name.to_owned()))
+        Self::ALL.into_iter().find(|format| format.name() == name).ok_or_else(|| UnknownFormat(name.to_owned()))
     }
 }
 
 /// A format name that is not known.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "unknown format `{0}`; known are anthropic, openai-chat, openai-responses, gemini, claude-code, codex"
-)]
+#[error("unknown format `{0}`; known are anthropic, openai-chat, openai-responses, gemini, claude-code, codex")]
 pub struct UnknownFormat(pub String);
 
 #[cfg(test)]

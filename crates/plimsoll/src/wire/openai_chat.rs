@@ -2,30 +2,20 @@
 
 use super::document::{Document, Envelope, Layout};
 use super::openai_responses::payload;
-use super::{
-    Format, Kind, OddityKind, Span, Tape, Text, Value, anthropic, detect, lines::Lines, media,
-    usage,
-};
-use crate::transcript::{
-    Author, Block, BlockKind, CallKind, MediaKind, Message, Role, ToolCall, ToolResult,
-};
+use super::{Format, Kind, OddityKind, Span, Tape, Text, Value, anthropic, detect, lines::Lines, media, usage};
+use crate::transcript::{Author, Block, BlockKind, CallKind, MediaKind, Message, Role, ToolCall, ToolResult};
 use crate::units::Tokens;
 
 /// Reads a request body, a log that holds a list of messages, or a bare array of messages.
-pub(super) fn parse<'a>(
-    document: &mut Document<'a>,
-    root: Value<'_, 'a>,
-) -> Result<(), &'static str> {
+pub(super) fn parse<'a>(document: &mut Document<'a>, root: Value<'_, 'a>) -> Result<(), &'static str> {
     let Some(list) = detect::list(root) else {
         return Err("it has no array of messages with roles");
     };
     document.model = text(root, "model");
     document.session = text(root, "sessionId").or_else(|| text(root, "session_id"));
     document.window = root.get("context_window").and_then(Value::u64).map(Tokens);
-    document.max_output = ["max_completion_tokens", "max_tokens"]
-        .into_iter()
-        .find_map(|key| root.get(key)?.u64())
-        .map(Tokens);
+    document.max_output =
+        ["max_completion_tokens", "max_tokens"].into_iter().find_map(|key| root.get(key)?.u64()).map(Tokens);
     document.transcript.tools = anthropic::tools(root);
     for value in list.elements() {
         let entry = document.entry(value.span(), text(value, "id"));
@@ -44,9 +34,7 @@ pub(super) fn parse<'a>(
 /// The message inside what `LangChain` serialised, if a value is one.
 pub(super) fn constructed<'t, 'a>(value: Value<'t, 'a>) -> Option<Value<'t, 'a>> {
     value.get("lc")?;
-    value
-        .get("kwargs")
-        .filter(|inner| inner.get("content").is_some())
+    value.get("kwargs").filter(|inner| inner.get("content").is_some())
 }
 
 /// Reads a log of messages, one a line: bare, or each in a record of its own.
@@ -61,9 +49,7 @@ pub(super) fn parse_lines<'a>(
         document.oddities.append(&mut odd);
         let entry = document.entry(span, text(value, "id"));
         let kind = text(value, "type").map(Text::decode).unwrap_or_default();
-        let inner = value
-            .get("message")
-            .filter(|inner| inner.get("role").is_some());
+        let inner = value.get("message").filter(|inner| inner.get("role").is_some());
         let message = match (kind.as_ref(), inner) {
             (_, Some(inner)) => {
                 document.envelope = Envelope::Record;
@@ -80,9 +66,7 @@ pub(super) fn parse_lines<'a>(
                 document.model = text(value, "modelId").or(document.model);
                 None
             }
-            (_, None) if text(value, "role").is_some() => {
-                Some(message(&mut document, value, entry))
-            }
+            (_, None) if text(value, "role").is_some() => Some(message(&mut document, value, entry)),
             ("model_change", None) => {
                 document.model = text(value, "modelId").or(document.model);
                 None
@@ -98,10 +82,7 @@ pub(super) fn parse_lines<'a>(
     document.oddities.append(&mut odd);
     if bytes.last().is_some_and(|byte| *byte != b'\n') {
         let end = bytes.len();
-        document.odd(
-            OddityKind::NoFinalNewline,
-            Span::new(end, end).unwrap_or_default(),
-        );
+        document.odd(OddityKind::NoFinalNewline, Span::new(end, end).unwrap_or_default());
     }
     if document.transcript.messages.is_empty() {
         return Err("none of its lines is a message");
@@ -135,11 +116,8 @@ fn message<'a>(document: &mut Document<'a>, value: Value<'_, 'a>, entry: u32) ->
     let (author, blocks) = match (role, name.as_ref()) {
         // A command that the user ran outside of the model's sight; its output is shown to the model all the same.
         (_, "bashExecution") => {
-            let shown = ["command", "output"]
-                .into_iter()
-                .filter_map(|key| value.get(key));
-            let blocks =
-                shown.filter_map(|shown| Some(block(shown, BlockKind::Text(shown.text()?))));
+            let shown = ["command", "output"].into_iter().filter_map(|key| value.get(key));
+            let blocks = shown.filter_map(|shown| Some(block(shown, BlockKind::Text(shown.text()?))));
             (Author::Machinery, blocks.collect())
         }
         (Role::Tool, _) => (Author::Tool, results(document, value)),
@@ -176,22 +154,14 @@ fn said<'a>(document: &mut Document<'a>, value: Value<'_, 'a>) -> Vec<Block<'a>>
         .collect();
     blocks.extend(content(document, value));
     if let Some(refusal) = value.get("refusal") {
-        blocks.extend(
-            refusal
-                .text()
-                .map(|text| block(refusal, BlockKind::Text(text))),
-        );
+        blocks.extend(refusal.text().map(|text| block(refusal, BlockKind::Text(text))));
     }
     if let Some(audio) = value.get("audio").filter(|audio| !audio.is_null()) {
         let media = media::from_data(MediaKind::Audio, text(audio, "data"), None);
         blocks.push(block(audio, BlockKind::Media(media)));
     }
     let spoken = blocks.len();
-    for call in value
-        .get("tool_calls")
-        .into_iter()
-        .flat_map(Value::elements)
-    {
+    for call in value.get("tool_calls").into_iter().flat_map(Value::elements) {
         let call = self::call(document, call);
         // LangChain repeats the calls that stand in the content.
         let id = |block: &Block<'a>| match &block.kind {
@@ -203,10 +173,7 @@ fn said<'a>(document: &mut Document<'a>, value: Value<'_, 'a>) -> Vec<Block<'a>>
             blocks.push(call);
         }
     }
-    if let Some(call) = value
-        .get("function_call")
-        .filter(|call| call.kind() == Kind::Object)
-    {
+    if let Some(call) = value.get("function_call").filter(|call| call.kind() == Kind::Object) {
         blocks.push(block(
             call,
             BlockKind::ToolCall(ToolCall {
@@ -237,10 +204,7 @@ fn call<'a>(document: &mut Document<'a>, value: Value<'_, 'a>) -> Block<'a> {
         .unwrap_or(value);
     // Inspect writes the function's name where the API has an object.
     let name = text(named, "name").or_else(|| text(value, "function"));
-    let key = ["arguments", "input", "args"]
-        .into_iter()
-        .find(|key| named.get(key).is_some())
-        .unwrap_or("arguments");
+    let key = ["arguments", "input", "args"].into_iter().find(|key| named.get(key).is_some()).unwrap_or("arguments");
     let call = ToolCall {
         id,
         name: name.unwrap_or(Text::plain("")),
@@ -253,34 +217,21 @@ fn call<'a>(document: &mut Document<'a>, value: Value<'_, 'a>) -> Block<'a> {
 /// A tool message is one result; SWE-agent names several calls that one message answers.
 fn results<'a>(document: &mut Document<'a>, value: Value<'_, 'a>) -> Vec<Block<'a>> {
     let single = text(value, "tool_call_id").or_else(|| text(value, "toolCallId"));
-    let several = value
-        .get("tool_call_ids")
-        .into_iter()
-        .flat_map(Value::elements);
+    let several = value.get("tool_call_ids").into_iter().flat_map(Value::elements);
     let mut ids = single.into_iter().chain(several.filter_map(Value::text));
-    let failed = value
-        .get("error")
-        .filter(|error| !error.is_null())
-        .map(|_| true);
+    let failed = value.get("error").filter(|error| !error.is_null()).map(|_| true);
     let is_error = value
         .get("isError")
         .and_then(Value::bool)
         .or(failed)
         .or_else(|| text(value, "status").map(|status| status.is("error")));
     let result = |call_id, content| {
-        let kind = BlockKind::ToolResult(ToolResult {
-            call_id,
-            content,
-            is_error,
-            kind: CallKind::Client,
-        });
+        let kind = BlockKind::ToolResult(ToolResult { call_id, content, is_error, kind: CallKind::Client });
         block(value, kind)
     };
     let content = content(document, value);
     let first = result(ids.next(), content);
-    std::iter::once(first)
-        .chain(ids.map(|id| result(Some(id), Vec::new())))
-        .collect()
+    std::iter::once(first).chain(ids.map(|id| result(Some(id), Vec::new()))).collect()
 }
 
 /// Reads `content`: null, a string, or parts.
@@ -289,10 +240,7 @@ fn content<'a>(document: &mut Document<'a>, value: Value<'_, 'a>) -> Vec<Block<'
         return Vec::new();
     };
     match content.kind() {
-        Kind::Array => content
-            .elements()
-            .map(|value| part(document, value))
-            .collect(),
+        Kind::Array => content.elements().map(|value| part(document, value)).collect(),
         Kind::Object => vec![part(document, content)],
         _ => anthropic::blocks(document, content),
     }
@@ -312,19 +260,12 @@ fn part<'a>(document: &mut Document<'a>, value: Value<'_, 'a>) -> Block<'a> {
         "image" if value.get("source").is_none() => {
             let data = text(value, "data").or_else(|| text(value, "image"));
             let media_type = text(value, "mimeType");
-            Some(BlockKind::Media(media::from_data(
-                MediaKind::Image,
-                data,
-                media_type,
-            )))
+            Some(BlockKind::Media(media::from_data(MediaKind::Image, data, media_type)))
         }
-        "input_audio" | "audio" => value.get("input_audio").or(Some(value)).map(|audio| {
-            BlockKind::Media(media::from_data(
-                MediaKind::Audio,
-                text(audio, "data"),
-                None,
-            ))
-        }),
+        "input_audio" | "audio" => value
+            .get("input_audio")
+            .or(Some(value))
+            .map(|audio| BlockKind::Media(media::from_data(MediaKind::Audio, text(audio, "data"), None))),
         "file" => value.get("file").map(|file| {
             let data = text(file, "file_data");
             BlockKind::Media(media::from_data(MediaKind::Document, data, None))
@@ -351,10 +292,7 @@ fn part<'a>(document: &mut Document<'a>, value: Value<'_, 'a>) -> Block<'a> {
 }
 
 fn block<'a>(value: Value<'_, 'a>, kind: BlockKind<'a>) -> Block<'a> {
-    Block {
-        span: value.span(),
-        kind,
-    }
+    Block { span: value.span(), kind }
 }
 
 fn text<'a>(value: Value<'_, 'a>, key: &str) -> Option<Text<'a>> {
@@ -366,11 +304,7 @@ pub(super) fn message_of(envelope: Envelope, role: Role, text: &str) -> String {
     let name = role.name();
     match envelope {
         Envelope::Constructor => {
-            let (class, kind) = if role == Role::Assistant {
-                ("AIMessage", "ai")
-            } else {
-                ("HumanMessage", "human")
-            };
+            let (class, kind) = if role == Role::Assistant { ("AIMessage", "ai") } else { ("HumanMessage", "human") };
             format!(
                 r#"{{"lc":1,"type":"constructor","id":["langchain","schema","messages","{class}"],"kwargs":{{"content":{text},"type":"{kind}"}}}}"#
             )
@@ -383,27 +317,18 @@ pub(super) fn message_of(envelope: Envelope, role: Role, text: &str) -> String {
 /// last one points at it, and it points to what the first one pointed to.
 pub(super) fn record(first: Value<'_, '_>, last: Value<'_, '_>, role: Role, text: &str) -> Vec<u8> {
     let mut record = br#"{"type":"message""#.to_vec();
-    for (key, value) in [
-        ("id", last.get("id")),
-        ("parentId", first.get("parentId")),
-        ("timestamp", last.get("timestamp")),
-    ] {
+    for (key, value) in
+        [("id", last.get("id")), ("parentId", first.get("parentId")), ("timestamp", last.get("timestamp"))]
+    {
         if let Some(value) = value {
             record.extend_from_slice(format!(r#","{key}":"#).as_bytes());
             record.extend_from_slice(value.raw());
         }
     }
     record.extend_from_slice(
-        format!(
-            r#","message":{{"role":"{}","content":[{{"type":"text","text":{text}}}]"#,
-            role.name()
-        )
-        .as_bytes(),
+        format!(r#","message":{{"role":"{}","content":[{{"type":"text","text":{text}}}]"#, role.name()).as_bytes(),
     );
-    if let Some(time) = last
-        .get("message")
-        .and_then(|message| message.get("timestamp"))
-    {
+    if let Some(time) = last.get("message").and_then(|message| message.get("timestamp")) {
         record.extend_from_slice(br#","timestamp":"#);
         record.extend_from_slice(time.raw());
     }

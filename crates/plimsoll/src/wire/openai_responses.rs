@@ -5,29 +5,20 @@ mod call;
 use super::anthropic::{self, author};
 use super::document::{Document, Layout};
 use super::{Kind, OddityKind, Text, Value, media};
-use crate::transcript::{
-    Author, Block, BlockKind, CallKind, MediaKind, Message, Role, ToolCall, ToolResult,
-};
+use crate::transcript::{Author, Block, BlockKind, CallKind, MediaKind, Message, Role, ToolCall, ToolResult};
 use crate::units::Tokens;
 
 /// Reads a request body, or a bare array of items.
-pub(super) fn parse<'a>(
-    document: &mut Document<'a>,
-    root: Value<'_, 'a>,
-) -> Result<(), &'static str> {
+pub(super) fn parse<'a>(document: &mut Document<'a>, root: Value<'_, 'a>) -> Result<(), &'static str> {
     let input = match root.kind() {
         Kind::Array => Some(root),
         _ => root.get("input"),
     };
-    let Some(input) = input.filter(|input| matches!(input.kind(), Kind::Array | Kind::String))
-    else {
+    let Some(input) = input.filter(|input| matches!(input.kind(), Kind::Array | Kind::String)) else {
         return Err("it has no `input` that is a string or an array");
     };
     document.model = text(root, "model");
-    document.max_output = root
-        .get("max_output_tokens")
-        .and_then(Value::u64)
-        .map(Tokens);
+    document.max_output = root.get("max_output_tokens").and_then(Value::u64).map(Tokens);
     document.previous = text(root, "previous_response_id").or_else(|| {
         let conversation = root.get("conversation")?;
         conversation.text().or_else(|| text(conversation, "id"))
@@ -54,11 +45,7 @@ pub(super) fn parse<'a>(
 }
 
 /// Reads an item of `input`. Unknown items are opaque messages of the role `Other`.
-pub(super) fn item<'a>(
-    document: &mut Document<'a>,
-    value: Value<'_, 'a>,
-    entry: u32,
-) -> Message<'a> {
+pub(super) fn item<'a>(document: &mut Document<'a>, value: Value<'_, 'a>, entry: u32) -> Message<'a> {
     let kind = text(value, "type");
     let name = kind.map(Text::decode).unwrap_or_default();
     let read = match name.as_ref() {
@@ -80,10 +67,7 @@ pub(super) fn item<'a>(
             Some((Role::Assistant, Author::Model, blocks))
         }
         "mcp_approval_response" => {
-            let content = value
-                .get("reason")
-                .map(|reason| content(document, reason))
-                .unwrap_or_default();
+            let content = value.get("reason").map(|reason| content(document, reason)).unwrap_or_default();
             let result = ToolResult {
                 call_id: text(value, "approval_request_id"),
                 content,
@@ -97,18 +81,12 @@ pub(super) fn item<'a>(
         "item_reference" | "mcp_list_tools" => {
             opaque(value, kind).map(|blocks| (Role::Assistant, Author::Model, blocks))
         }
-        "compaction_trigger" => {
-            opaque(value, kind).map(|blocks| (Role::User, Author::Machinery, blocks))
-        }
+        "compaction_trigger" => opaque(value, kind).map(|blocks| (Role::User, Author::Machinery, blocks)),
         // Tools that the operator adds in the middle: they have to stay, like a system message.
-        "additional_tools" => {
-            opaque(value, kind).map(|blocks| (Role::System, Author::Operator, blocks))
-        }
+        "additional_tools" => opaque(value, kind).map(|blocks| (Role::System, Author::Operator, blocks)),
         name => call::call(document, value, name)
             .map(|blocks| (Role::Assistant, Author::Model, blocks))
-            .or_else(|| {
-                call::output(document, value, name).map(|blocks| (Role::Tool, Author::Tool, blocks))
-            }),
+            .or_else(|| call::output(document, value, name).map(|blocks| (Role::Tool, Author::Tool, blocks))),
     };
     let (role, author, blocks) = read.unwrap_or_else(|| {
         document.odd(OddityKind::UnknownEntry, value.span());
@@ -120,10 +98,7 @@ pub(super) fn item<'a>(
     message
 }
 
-fn message<'a>(
-    document: &mut Document<'a>,
-    value: Value<'_, 'a>,
-) -> (Role, Author, Vec<Block<'a>>) {
+fn message<'a>(document: &mut Document<'a>, value: Value<'_, 'a>) -> (Role, Author, Vec<Block<'a>>) {
     let role = match text(value, "role").map(Text::decode).as_deref() {
         Some("user") => Role::User,
         Some("assistant") => Role::Assistant,
@@ -133,10 +108,7 @@ fn message<'a>(
             Role::Other
         }
     };
-    let blocks = value
-        .get("content")
-        .map(|value| content(document, value))
-        .unwrap_or_default();
+    let blocks = value.get("content").map(|value| content(document, value)).unwrap_or_default();
     (role, author(role, &blocks), blocks)
 }
 
@@ -165,10 +137,7 @@ fn reasoning<'a>(value: Value<'_, 'a>) -> Vec<Block<'a>> {
 pub(super) fn content<'a>(document: &mut Document<'a>, value: Value<'_, 'a>) -> Vec<Block<'a>> {
     match value.kind() {
         Kind::Null => Vec::new(),
-        Kind::Array => value
-            .elements()
-            .map(|part| self::part(document, part))
-            .collect(),
+        Kind::Array => value.elements().map(|part| self::part(document, part)).collect(),
         _ => vec![part(document, value)],
     }
 }
@@ -179,50 +148,31 @@ fn part<'a>(document: &mut Document<'a>, value: Value<'_, 'a>) -> Block<'a> {
     }
     let kind = text(value, "type");
     let read = match kind.map(Text::decode).as_deref() {
-        Some("input_text" | "output_text" | "text" | "summary_text") => {
-            text(value, "text").map(BlockKind::Text)
-        }
-        Some("reasoning_text") => Some(BlockKind::Thinking {
-            text: text(value, "text"),
-            sealed: false,
-        }),
+        Some("input_text" | "output_text" | "text" | "summary_text") => text(value, "text").map(BlockKind::Text),
+        Some("reasoning_text") => Some(BlockKind::Thinking { text: text(value, "text"), sealed: false }),
         Some("refusal") => text(value, "refusal").map(BlockKind::Text),
         Some("input_image" | "output_image" | "computer_screenshot" | "image") => {
             let media = media::from_url(MediaKind::Image, text(value, "image_url"));
             Some(BlockKind::Media(media))
         }
-        Some("input_file") => Some(BlockKind::Media(media::from_data(
-            MediaKind::Document,
-            text(value, "file_data"),
-            None,
-        ))),
+        Some("input_file") => {
+            Some(BlockKind::Media(media::from_data(MediaKind::Document, text(value, "file_data"), None)))
+        }
         Some("input_audio") => {
             let audio = value.get("input_audio").unwrap_or(value);
-            Some(BlockKind::Media(media::from_data(
-                MediaKind::Audio,
-                text(audio, "data"),
-                None,
-            )))
+            Some(BlockKind::Media(media::from_data(MediaKind::Audio, text(audio, "data"), None)))
         }
         // An operator's instructions may be a list of messages; a message among parts reads as its text.
         Some("message") => value
             .get("content")
-            .and_then(|content| {
-                content
-                    .text()
-                    .or_else(|| text(content.elements().next()?, "text"))
-            })
+            .and_then(|content| content.text().or_else(|| text(content.elements().next()?, "text")))
             .map(BlockKind::Text),
         // What only the provider can read.
         Some("encrypted_content") => kind.map(BlockKind::Opaque),
         _ => None,
     };
     let read = read.unwrap_or_else(|| {
-        let odd = if kind.is_some() {
-            OddityKind::UnknownBlock
-        } else {
-            OddityKind::UnexpectedShape
-        };
+        let odd = if kind.is_some() { OddityKind::UnknownBlock } else { OddityKind::UnexpectedShape };
         document.odd(odd, value.span());
         BlockKind::Opaque(kind.unwrap_or(Text::plain("")))
     });
@@ -231,11 +181,7 @@ fn part<'a>(document: &mut Document<'a>, value: Value<'_, 'a>) -> Block<'a> {
 
 /// A call's arguments as they stand: the inside of a string, or a value's own JSON.
 pub(super) fn payload<'a>(value: Value<'_, 'a>, key: &str) -> Text<'a> {
-    value.get(key).map_or(Text::plain(""), |value| {
-        value
-            .text()
-            .unwrap_or_else(|| Text::json(value.raw(), false))
-    })
+    value.get(key).map_or(Text::plain(""), |value| value.text().unwrap_or_else(|| Text::json(value.raw(), false)))
 }
 
 fn opaque<'a>(value: Value<'_, 'a>, kind: Option<Text<'a>>) -> Option<Vec<Block<'a>>> {
@@ -243,10 +189,7 @@ fn opaque<'a>(value: Value<'_, 'a>, kind: Option<Text<'a>>) -> Option<Vec<Block<
 }
 
 fn block<'a>(value: Value<'_, 'a>, kind: BlockKind<'a>) -> Block<'a> {
-    Block {
-        span: value.span(),
-        kind,
-    }
+    Block { span: value.span(), kind }
 }
 
 fn text<'a>(value: Value<'_, 'a>, key: &str) -> Option<Text<'a>> {

@@ -120,11 +120,7 @@ const BYTES: [&str; 6] = [
 /// assert!(overflow(429, b"too many requests").is_none());
 /// ```
 pub fn overflow(status: u16, body: &[u8]) -> Option<Overflow> {
-    let nothing = |kind| Overflow {
-        tokens: None,
-        limit: None,
-        kind,
-    };
+    let nothing = |kind| Overflow { tokens: None, limit: None, kind };
     let trimmed = body.trim_ascii();
     if trimmed.is_empty() {
         // Cerebras says no more than that.
@@ -142,25 +138,13 @@ pub fn overflow(status: u16, body: &[u8]) -> Option<Overflow> {
     let found = WORDINGS.iter().find_map(|words| find(&said, words));
     if let Some(found) = found {
         let (tokens, limit) = match found {
-            Numbers {
-                tokens: None,
-                limit: None,
-                ..
-            } => two_numbers(&said),
-            Numbers {
-                tokens,
-                limit,
-                output,
-            } => {
+            Numbers { tokens: None, limit: None, .. } => two_numbers(&said),
+            Numbers { tokens, limit, output } => {
                 let tokens = tokens.map(|tokens| tokens.saturating_add(output.unwrap_or(0)));
                 (tokens, limit)
             }
         };
-        return Some(Overflow {
-            tokens: tokens.map(Tokens),
-            limit: limit.map(Tokens),
-            kind: OverflowKind::Tokens,
-        });
+        return Some(Overflow { tokens: tokens.map(Tokens), limit: limit.map(Tokens), kind: OverflowKind::Tokens });
     }
     let bytes = BYTES.iter().any(|words| said.contains(words));
     (bytes || status == 413).then(|| nothing(OverflowKind::Bytes))
@@ -171,38 +155,22 @@ fn fault_within(body: &[u8]) -> Option<&[u8]> {
     let mut tape = Tape::default();
     tape.parse(body, 0).ok()?;
     let root = tape.root(body)?;
-    let error = |value: Value<'_, '_>| {
-        value
-            .get("error")
-            .filter(|error| !error.is_null())
-            .map(Value::span)
-    };
+    let error = |value: Value<'_, '_>| value.get("error").filter(|error| !error.is_null()).map(Value::span);
     let code = |value: Value<'_, '_>| {
         // Responses' `error` event carries its fields beside its type.
-        let is_error = value
-            .get("type")
-            .and_then(Value::text)
-            .is_some_and(|kind| kind.is("error"));
+        let is_error = value.get("type").and_then(Value::text).is_some_and(|kind| kind.is("error"));
         is_error.then(|| value.span())
     };
     let reason = |value: Value<'_, '_>| {
-        let reason = value
-            .get("stop_reason")
-            .or_else(|| value.get("finish_reason"))?;
+        let reason = value.get("stop_reason").or_else(|| value.get("finish_reason"))?;
         (reason.kind() == Kind::String).then(|| reason.span())
     };
-    let inner = ["response", "delta", "message"]
-        .into_iter()
-        .filter_map(|key| root.get(key));
+    let inner = ["response", "delta", "message"].into_iter().filter_map(|key| root.get(key));
     let choices = root.get("choices").into_iter().flat_map(Value::elements);
     let found = error(root)
         .or_else(|| code(root))
         .or_else(|| reason(root))
-        .or_else(|| {
-            inner
-                .chain(choices)
-                .find_map(|value| error(value).or_else(|| reason(value)))
-        })?;
+        .or_else(|| inner.chain(choices).find_map(|value| error(value).or_else(|| reason(value))))?;
     Some(found.of(body))
 }
 
@@ -253,11 +221,7 @@ fn follow(said: &str, words: &str, mut numbers: Numbers) -> Option<Numbers> {
     }
     let literal = words.split('{').next().unwrap_or(words);
     if !literal.is_empty() {
-        return follow(
-            said.strip_prefix(literal)?,
-            words.strip_prefix(literal)?,
-            numbers,
-        );
+        return follow(said.strip_prefix(literal)?, words.strip_prefix(literal)?, numbers);
     }
     let (place, rest) = words.strip_prefix('{')?.split_once('}')?;
     if place == "*" {
@@ -290,9 +254,7 @@ fn number(text: &str) -> Option<(u64, &str)> {
     if first <= 3 {
         loop {
             let mut after = rest.chars();
-            let separated = after
-                .next()
-                .is_some_and(|between| matches!(between, ',' | '.' | '\'' | '_' | ' '));
+            let separated = after.next().is_some_and(|between| matches!(between, ',' | '.' | '\'' | '_' | ' '));
             let after = after.as_str();
             if !separated || digits(after) != 3 {
                 break;
@@ -314,8 +276,7 @@ fn two_numbers(said: &str) -> (Option<u64>, Option<u64>) {
         let starts = character.is_ascii_digit()
             && !(before.is_ascii_alphanumeric() || matches!(before, '-' | '_' | '.' | '/'));
         if let Some((value, after)) = number(rest).filter(|_| starts) {
-            let part_of_a_name =
-                after.starts_with(|next: char| next.is_ascii_alphabetic() || next == '-');
+            let part_of_a_name = after.starts_with(|next: char| next.is_ascii_alphabetic() || next == '-');
             if (1_000..100_000_000).contains(&value) && !part_of_a_name {
                 found.push(value);
             }

@@ -3,10 +3,7 @@
 use std::ops::Range;
 
 use super::document::{Envelope, Layout};
-use super::{
-    Document, Edit, Format, Kind, Span, Tape, Text, Value, claude_code, codex, gemini, openai_chat,
-    quote,
-};
+use super::{Document, Edit, Format, Kind, Span, Tape, Text, Value, claude_code, codex, gemini, openai_chat, quote};
 use crate::transcript::{Message, Role};
 use crate::units::Tokens;
 
@@ -62,10 +59,7 @@ impl Document<'_> {
     pub fn rewrite(&self, rewrite: &Rewrite<'_>) -> Result<Vec<Edit<'static>>, RewriteError> {
         let messages = self.transcript.messages.len();
         if rewrite.removed.is_empty() || rewrite.removed.end > messages {
-            return Err(RewriteError::OutOfRange {
-                removed: rewrite.removed.clone(),
-                messages,
-            });
+            return Err(RewriteError::OutOfRange { removed: rewrite.removed.clone(), messages });
         }
         match &self.layout {
             Layout::Array => self.rewrite_array(rewrite),
@@ -102,8 +96,7 @@ impl Document<'_> {
         let (Some(first), Some(last)) = (leaving.first(), leaving.last()) else {
             return Err(self.out_of_range(rewrite));
         };
-        let stays =
-            |entry: &u32| retained(self, rewrite).any(|message| message.entries.contains(entry));
+        let stays = |entry: &u32| retained(self, rewrite).any(|message| message.entries.contains(entry));
         let mut written = self.written(rewrite, *first, *last).join(&b"\n"[..]);
         let mut edits = Vec::new();
         for entry in &leaving {
@@ -127,12 +120,8 @@ impl Document<'_> {
     /// The entries of the messages that leave, ascending; never none.
     fn leaving(&self, rewrite: &Rewrite<'_>) -> Result<Vec<u32>, RewriteError> {
         let leaving = self.transcript.messages.get(rewrite.removed.clone());
-        let mut entries: Vec<u32> = leaving
-            .unwrap_or(&[])
-            .iter()
-            .flat_map(|message| &message.entries)
-            .copied()
-            .collect();
+        let mut entries: Vec<u32> =
+            leaving.unwrap_or(&[]).iter().flat_map(|message| &message.entries).copied().collect();
         entries.sort_unstable();
         if entries.is_empty() {
             return Err(self.out_of_range(rewrite));
@@ -141,10 +130,7 @@ impl Document<'_> {
     }
 
     fn out_of_range(&self, rewrite: &Rewrite<'_>) -> RewriteError {
-        RewriteError::OutOfRange {
-            removed: rewrite.removed.clone(),
-            messages: self.transcript.messages.len(),
-        }
+        RewriteError::OutOfRange { removed: rewrite.removed.clone(), messages: self.transcript.messages.len() }
     }
 
     fn span_of(&self, entry: u32) -> Span {
@@ -184,9 +170,7 @@ impl Document<'_> {
     /// The continuation, and the acknowledgement where the format needs one.
     fn written(&self, rewrite: &Rewrite<'_>, first: u32, last: u32) -> Vec<Vec<u8>> {
         let tail = self.transcript.messages.get(rewrite.removed.end..);
-        let next = retained(self, rewrite)
-            .chain(tail.unwrap_or(&[]))
-            .find(|message| message.role != Role::System);
+        let next = retained(self, rewrite).chain(tail.unwrap_or(&[])).find(|message| message.role != Role::System);
         let mut written = vec![self.message(Role::User, rewrite.continuation, first, last)];
         if self.needs_alternation() && next.is_some_and(|message| message.role == Role::User) {
             written.push(self.message(Role::Assistant, rewrite.acknowledgement, first, last));
@@ -197,8 +181,7 @@ impl Document<'_> {
     /// Whether two user messages in a row are refused by (some) servers of this format. Programs that keep records
     /// make requests of them in their own way, and expect of an assistant's record what we cannot know.
     pub(crate) fn needs_alternation(&self) -> bool {
-        matches!(self.format, Format::OpenaiChat | Format::Gemini)
-            && self.envelope != Envelope::Record
+        matches!(self.format, Format::OpenaiChat | Format::Gemini) && self.envelope != Envelope::Record
     }
 
     /// Writes a plain message in this document's format, in place of the entries from `first` to `last`.
@@ -208,11 +191,7 @@ impl Document<'_> {
         match self.format {
             Format::Gemini => gemini::message_of(self.envelope, role, &text),
             Format::OpenaiResponses | Format::Codex => {
-                let (role, kind) = if assistant {
-                    ("assistant", "output_text")
-                } else {
-                    ("user", "input_text")
-                };
+                let (role, kind) = if assistant { ("assistant", "output_text") } else { ("user", "input_text") };
                 format!(r#"{{"type":"message","role":"{role}","content":[{{"type":"{kind}","text":{text}}}]}}"#)
             }
             Format::Anthropic | Format::ClaudeCode => {
@@ -259,10 +238,7 @@ impl Document<'_> {
             if matches!(self.format, Format::OpenaiResponses | Format::Codex) {
                 continue;
             }
-            let spans: Vec<Span> = run
-                .iter()
-                .filter_map(|(_, block)| Some(kept.blocks.get(*block)?.span))
-                .collect();
+            let spans: Vec<Span> = run.iter().filter_map(|(_, block)| Some(kept.blocks.get(*block)?.span)).collect();
             for entry in &kept.entries {
                 let start = self.span_of(*entry).start();
                 if tape.parse(self.bytes, start).is_ok()
@@ -274,9 +250,7 @@ impl Document<'_> {
             }
         }
         if matches!(self.layout, Layout::Lines) {
-            let lines = dropped
-                .iter()
-                .map(|entry| self.line_of(self.span_of(*entry)));
+            let lines = dropped.iter().map(|entry| self.line_of(self.span_of(*entry)));
             edits.extend(lines.map(Edit::remove));
         } else {
             let entries: Vec<Span> = self.entries.iter().map(|entry| entry.span).collect();
@@ -288,15 +262,9 @@ impl Document<'_> {
 }
 
 /// The messages that stay verbatim among those that leave.
-fn retained<'d, 'a>(
-    document: &'d Document<'a>,
-    rewrite: &Rewrite<'d>,
-) -> impl Iterator<Item = &'d Message<'a>> {
+fn retained<'d, 'a>(document: &'d Document<'a>, rewrite: &Rewrite<'d>) -> impl Iterator<Item = &'d Message<'a>> {
     let messages = &document.transcript.messages;
-    rewrite
-        .retained
-        .iter()
-        .filter_map(|index| messages.get(*index))
+    rewrite.retained.iter().filter_map(|index| messages.get(*index))
 }
 
 /// The bytes to remove so that some values inside a value are gone: elements of arrays, or whole fields.
@@ -312,10 +280,9 @@ fn without_values(root: Value<'_, '_>, gone: &[Span]) -> Vec<Span> {
             value.fields().any(named)
         };
         let (parts, values): (Vec<Span>, Vec<(Value<'_, '_>, bool)>) = match value.kind() {
-            Kind::Array => value
-                .elements()
-                .map(|element| (element.span(), (element, gone.contains(&element.span()))))
-                .unzip(),
+            Kind::Array => {
+                value.elements().map(|element| (element.span(), (element, gone.contains(&element.span())))).unzip()
+            }
             Kind::Object => value
                 .members()
                 .map(|(key, field)| {
@@ -335,12 +302,7 @@ fn without_values(root: Value<'_, '_>, gone: &[Span]) -> Vec<Span> {
             continue;
         }
         removals.extend(without(&parts, is_gone));
-        open.extend(
-            values
-                .into_iter()
-                .filter(|(_, leaves)| !leaves)
-                .map(|(value, _)| value),
-        );
+        open.extend(values.into_iter().filter(|(_, leaves)| !leaves).map(|(value, _)| value));
     }
     removals
 }

@@ -26,10 +26,7 @@ impl Span {
         if start > end {
             return None;
         }
-        Some(Self {
-            start: u32::try_from(start).ok()?,
-            end: u32::try_from(end).ok()?,
-        })
+        Some(Self { start: u32::try_from(start).ok()?, end: u32::try_from(end).ok()? })
     }
 
     pub(crate) const fn from_offsets(start: u32, end: u32) -> Self {
@@ -74,9 +71,6 @@ impl Span {
     /// The smallest span that covers both.
     #[must_use]
     pub fn join(self, other: Self) -> Self {
-        Self {
-            start: self.start.min(other.start),
-            end: self.end.max(other.end),
-        }
+        Self { start: self.start.min(other.start), end: self.end.max(other.end) }
     }
 }

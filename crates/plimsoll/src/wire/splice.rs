@@ -16,18 +16,12 @@ pub struct Edit<'a> {
 impl<'a> Edit<'a> {
     /// Replaces the bytes of a span.
     pub fn replace(span: Span, with: impl Into<Cow<'a, [u8]>>) -> Self {
-        Self {
-            span,
-            with: with.into(),
-        }
+        Self { span, with: with.into() }
     }
 
     /// Removes the bytes of a span.
     pub const fn remove(span: Span) -> Self {
-        Self {
-            span,
-            with: Cow::Borrowed(&[]),
-        }
+        Self { span, with: Cow::Borrowed(&[]) }
     }
 }
 
@@ -80,10 +74,7 @@ pub fn splice<'d>(document: &'d [u8], edits: &[Edit<'_>]) -> Result<Cow<'d, [u8]
             return Err(SpliceError::OutOfBounds { span: *span, len });
         }
         if span.start() < last.end() {
-            return Err(SpliceError::Overlap {
-                first: last,
-                second: *span,
-            });
+            return Err(SpliceError::Overlap { first: last, second: *span });
         }
         size = size - span.len() + with.len();
         last = *span;
@@ -112,21 +103,9 @@ mod tests {
     #[test]
     fn refuses_edits_that_overlap_or_leave_the_document() {
         let edits = [Edit::remove(span(0, 3)), Edit::remove(span(2, 4))];
-        assert_eq!(
-            splice(b"abcd", &edits),
-            Err(SpliceError::Overlap {
-                first: span(0, 3),
-                second: span(2, 4)
-            })
-        );
+        assert_eq!(splice(b"abcd", &edits), Err(SpliceError::Overlap { first: span(0, 3), second: span(2, 4) }));
         let edits = [Edit::remove(span(3, 5))];
-        assert_eq!(
-            splice(b"abcd", &edits),
-            Err(SpliceError::OutOfBounds {
-                span: span(3, 5),
-                len: 4
-            })
-        );
+        assert_eq!(splice(b"abcd", &edits), Err(SpliceError::OutOfBounds { span: span(3, 5), len: 4 }));
         let edits = [Edit::remove(span(3, 4)), Edit::remove(span(0, 1))];
         assert!(splice(b"abcd", &edits).is_err());
     }

@@ -18,8 +18,7 @@ pub(super) fn parse(text: &str) -> Option<i64> {
     let mark = |at: usize, marks: &[u8]| bytes.get(at).is_some_and(|byte| marks.contains(byte));
     let (year, month, day) = (number(0..4)?, number(5..7)?, number(8..10)?);
     let (hour, minute, second) = (number(11..13)?, number(14..16)?, number(17..19)?);
-    let shape =
-        mark(4, b"-") && mark(7, b"-") && mark(10, b"Tt ") && mark(13, b":") && mark(16, b":");
+    let shape = mark(4, b"-") && mark(7, b"-") && mark(10, b"Tt ") && mark(13, b":") && mark(16, b":");
     // The last years are refused so that a later time can always be written with four digits.
     if !shape || year > 9998 || !(1..=12).contains(&month) || !(1..=31).contains(&day) {
         return None;
@@ -30,19 +29,10 @@ pub(super) fn parse(text: &str) -> Option<i64> {
     let mut at = 19;
     let mut millis = 0;
     if mark(19, b".,") {
-        let decimals = bytes
-            .iter()
-            .skip(20)
-            .take_while(|byte| byte.is_ascii_digit())
-            .count();
+        let decimals = bytes.iter().skip(20).take_while(|byte| byte.is_ascii_digit()).count();
         at = 20 + decimals;
         for place in 20..23 {
-            millis = millis * 10
-                + if place < at {
-                    number(place..place + 1)?
-                } else {
-                    0
-                };
+            millis = millis * 10 + if place < at { number(place..place + 1)? } else { 0 };
         }
         millis += i64::from(bytes.iter().take(at).skip(23).any(|digit| *digit != b'0'));
     }
@@ -64,20 +54,14 @@ pub(super) fn format(millis: i64) -> String {
     let (days, rest) = (millis.div_euclid(DAY), millis.rem_euclid(DAY));
     let (year, month, day) = date_of(days);
     let (hour, minute, second) = (rest / 3_600_000, rest / 60_000 % 60, rest / 1000 % 60);
-    format!(
-        "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{:03}Z",
-        rest % 1000
-    )
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{:03}Z", rest % 1000)
 }
 
 /// Days since 1970 of a date of the Gregorian calendar. Years begin in March here: the leap day comes last.
 fn days_of(year: i64, month: i64, day: i64) -> i64 {
     let year = if month > 2 { year } else { year - 1 };
     let month = (month + 9) % 12;
-    365 * year + year.div_euclid(4) - year.div_euclid(100)
-        + year.div_euclid(400)
-        + (153 * month + 2) / 5
-        + day
+    365 * year + year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400) + (153 * month + 2) / 5 + day
         - 719_469
 }
 
@@ -94,11 +78,7 @@ fn date_of(days: i64) -> (i64, i64, i64) {
     let month = (5 * of_year + 2) / 153;
     let day = of_year - (153 * month + 2) / 5 + 1;
     let calendar_month = (month + 2) % 12 + 1;
-    (
-        if calendar_month <= 2 { year + 1 } else { year },
-        calendar_month,
-        day,
-    )
+    (if calendar_month <= 2 { year + 1 } else { year }, calendar_month, day)
 }
 
 /// Makes ids from content: the same file and the same continuation give the same ids.
@@ -117,10 +97,7 @@ impl Ids {
             hasher.update(&(part.len() as u64).to_le_bytes());
             hasher.update(part);
         }
-        Self {
-            seed: hasher.finalize(),
-            made: 0,
-        }
+        Self { seed: hasher.finalize(), made: 0 }
     }
 
     fn next(&mut self) -> [u8; 16] {
@@ -165,19 +142,10 @@ mod tests {
     fn times_are_read_in_every_shape_that_programs_write() {
         assert_eq!(parse("1970-01-01T00:00:00Z"), Some(0));
         assert_eq!(parse("2026-01-23T15:42:39.681Z"), Some(1_769_182_959_681));
-        assert_eq!(
-            parse("2026-01-23T15:42:39.6810001Z"),
-            Some(1_769_182_959_682)
-        );
+        assert_eq!(parse("2026-01-23T15:42:39.6810001Z"), Some(1_769_182_959_682));
         assert_eq!(parse("2026-01-23 15:42:39.5"), Some(1_769_182_959_500));
-        assert_eq!(
-            parse("2026-01-23T17:42:39+02:00"),
-            parse("2026-01-23T15:42:39Z")
-        );
-        assert_eq!(
-            parse("2000-02-29T00:00:00Z").map(format).as_deref(),
-            Some("2000-02-29T00:00:00.000Z")
-        );
+        assert_eq!(parse("2026-01-23T17:42:39+02:00"), parse("2026-01-23T15:42:39Z"));
+        assert_eq!(parse("2000-02-29T00:00:00Z").map(format).as_deref(), Some("2000-02-29T00:00:00.000Z"));
         for odd in [
             "",
             "[trimmed for fixture]",
@@ -197,15 +165,8 @@ mod tests {
         let (first, second) = (ids.uuid(), ids.uuid());
         assert_ne!(first, second);
         assert_eq!(first, Ids::new(&[b"a", b"bc"]).uuid());
-        assert_ne!(
-            first,
-            Ids::new(&[b"ab", b"c"]).uuid(),
-            "parts do not run together"
-        );
-        let shape: String = first
-            .chars()
-            .map(|c| if c == '-' { '-' } else { 'x' })
-            .collect();
+        assert_ne!(first, Ids::new(&[b"ab", b"c"]).uuid(), "parts do not run together");
+        let shape: String = first.chars().map(|c| if c == '-' { '-' } else { 'x' }).collect();
         assert_eq!(shape, "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx");
         assert_eq!(first.chars().nth(14), Some('8'));
         assert!(matches!(first.chars().nth(19), Some('8' | '9' | 'a' | 'b')));

@@ -39,13 +39,7 @@ pub(super) fn render(json: &str) -> String {
         let _ = write!(out, "\nsystem:{}", blocks(&document.transcript().system));
     }
     for message in &document.transcript().messages {
-        let _ = write!(
-            out,
-            "\n{} ({:?}):{}",
-            message.role.name(),
-            message.author,
-            blocks(&message.blocks)
-        );
+        let _ = write!(out, "\n{} ({:?}):{}", message.role.name(), message.author, blocks(&message.blocks));
         if let Some(usage) = message.usage {
             let _ = write!(out, " usage={}+{}", usage.context().0, usage.output.0);
         }
@@ -60,37 +54,18 @@ pub(super) fn render(json: &str) -> String {
 
 fn blocks(blocks: &[Block<'_>]) -> String {
     let shown: Vec<_> = blocks.iter().map(block).collect();
-    if shown.is_empty() {
-        String::new()
-    } else {
-        format!(" {}", shown.join(" "))
-    }
+    if shown.is_empty() { String::new() } else { format!(" {}", shown.join(" ")) }
 }
 
 fn block(block: &Block<'_>) -> String {
-    let show =
-        |text: Option<Text<'_>>| text.map_or("-".to_owned(), |text| text.decode().into_owned());
+    let show = |text: Option<Text<'_>>| text.map_or("-".to_owned(), |text| text.decode().into_owned());
     match &block.kind {
         BlockKind::Text(text) => format!("{text:?}"),
         BlockKind::Thinking { text, sealed } => {
-            format!(
-                "think({}{})",
-                show(*text),
-                if *sealed { " sealed" } else { "" }
-            )
+            format!("think({}{})", show(*text), if *sealed { " sealed" } else { "" })
         }
-        BlockKind::ToolCall(ToolCall {
-            id,
-            name,
-            arguments,
-            kind,
-        }) => {
-            format!(
-                "call[{kind:?} {}]({} {})",
-                show(*id),
-                name.decode(),
-                arguments.decode()
-            )
+        BlockKind::ToolCall(ToolCall { id, name, arguments, kind }) => {
+            format!("call[{kind:?} {}]({} {})", show(*id), name.decode(), arguments.decode())
         }
         BlockKind::ToolResult(result) => {
             let error = match result.is_error {
@@ -103,12 +78,7 @@ fn block(block: &Block<'_>) -> String {
                 + ")"
         }
         BlockKind::Media(media) => {
-            format!(
-                "{:?}({} {})",
-                media.kind,
-                show(media.media_type),
-                show(media.data)
-            )
+            format!("{:?}({} {})", media.kind, show(media.media_type), show(media.data))
         }
         BlockKind::Compaction(text) => format!("compaction({})", show(*text)),
         BlockKind::Opaque(name) => format!("opaque({})", name.decode()),
@@ -119,10 +89,7 @@ fn block(block: &Block<'_>) -> String {
 fn check_places(document: &Document<'_>) {
     let mut end = 0;
     for entry in document.entries() {
-        assert!(
-            entry.span.start() >= end,
-            "entries overlap: {entry:?} starts before {end}"
-        );
+        assert!(entry.span.start() >= end, "entries overlap: {entry:?} starts before {end}");
         assert!(entry.span.end() <= document.bytes().len());
         end = entry.span.end();
     }
@@ -135,19 +102,12 @@ fn check_places(document: &Document<'_>) {
 }
 
 fn check_block(document: &Document<'_>, message: &Message<'_>, block: &Block<'_>) {
-    let inside = message.entries.iter().any(|entry| {
-        document.entries()[*entry as usize]
-            .span
-            .contains(block.span)
-    });
+    let inside = message.entries.iter().any(|entry| document.entries()[*entry as usize].span.contains(block.span));
     assert!(inside, "a block lies outside its message: {block:?}");
     if let BlockKind::ToolResult(result) = &block.kind {
         for inner in &result.content {
             check_block(document, message, inner);
-            assert!(
-                block.span.contains(inner.span)
-                    || result.kind == crate::transcript::CallKind::Server
-            );
+            assert!(block.span.contains(inner.span) || result.kind == crate::transcript::CallKind::Server);
         }
     }
 }
@@ -178,38 +138,22 @@ fn check_rewrite(document: &Document<'_>, rewrite: &Rewrite<'_>) -> Vec<u8> {
     let kept: Vec<usize> = (0..messages.len())
         .filter(|index| !rewrite.removed.contains(index) || rewrite.retained.contains(index))
         .collect();
-    let first = kept
-        .iter()
-        .filter(|index| **index < rewrite.removed.start)
-        .count();
+    let first = kept.iter().filter(|index| **index < rewrite.removed.start).count();
     let now = &again.transcript().messages;
     let written = now.len() - kept.len();
-    assert!(
-        written == 1 || written == 2,
-        "{written} messages were written"
-    );
+    assert!(written == 1 || written == 2, "{written} messages were written");
     let continuation = &now[first];
     assert_eq!(continuation.role, crate::transcript::Role::User);
-    assert_eq!(
-        continuation.texts().next().unwrap().decode(),
-        rewrite.continuation
-    );
+    assert_eq!(continuation.texts().next().unwrap().decode(), rewrite.continuation);
     if written == 2 {
         assert_eq!(now[first + 1].role, crate::transcript::Role::Assistant);
-        assert_eq!(
-            now[first + 1].texts().next().unwrap().decode(),
-            rewrite.acknowledgement
-        );
+        assert_eq!(now[first + 1].texts().next().unwrap().decode(), rewrite.acknowledgement);
     }
     if rewrite.omitted.is_empty() {
         let raw = |document: &Document<'_>, message: &Message<'_>| -> Vec<Vec<u8>> {
             let span = |entry: &u32| document.entries()[*entry as usize].span;
             let bytes = document.bytes();
-            message
-                .entries
-                .iter()
-                .map(|entry| span(entry).of(bytes).to_vec())
-                .collect()
+            message.entries.iter().map(|entry| span(entry).of(bytes).to_vec()).collect()
         };
         let others = (0..now.len()).filter(|index| !(first..first + written).contains(index));
         for (index, other) in kept.iter().zip(others) {

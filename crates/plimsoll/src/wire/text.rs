@@ -29,10 +29,7 @@ impl<'a> Text<'a> {
 
     /// Text that stands as it is, without escapes.
     pub const fn plain(text: &'a str) -> Self {
-        Self {
-            raw: text.as_bytes(),
-            escaped: false,
-        }
+        Self { raw: text.as_bytes(), escaped: false }
     }
 
     /// Its bytes in the document.
@@ -42,10 +39,7 @@ impl<'a> Text<'a> {
 
     /// A part of it, by bytes of its spelling; nothing where the range does not lie in it. The caller cuts no escape.
     pub(super) fn part(self, range: std::ops::Range<usize>) -> Self {
-        Self {
-            raw: self.raw.get(range).unwrap_or(&[]),
-            ..self
-        }
+        Self { raw: self.raw.get(range).unwrap_or(&[]), ..self }
     }
 
     /// Whether it has no bytes.
@@ -55,11 +49,7 @@ impl<'a> Text<'a> {
 
     /// Whether it reads as this text.
     pub fn is(self, text: &str) -> bool {
-        if self.escaped {
-            self.decode() == text
-        } else {
-            self.raw == text.as_bytes()
-        }
+        if self.escaped { self.decode() == text } else { self.raw == text.as_bytes() }
     }
 
     /// Whether there is nothing but white space in it.
@@ -95,10 +85,7 @@ impl<'a> Text<'a> {
         let mut end = bytes.saturating_mul(6);
         // Neither an escape nor a character may be cut in two: step back to a plain ASCII byte that no escape holds.
         while end > 0 {
-            let plain = self
-                .raw
-                .get(end)
-                .is_some_and(|byte| byte.is_ascii() && *byte != b'\\');
+            let plain = self.raw.get(end).is_some_and(|byte| byte.is_ascii() && *byte != b'\\');
             let near = self.raw.get(end.saturating_sub(12)..end).unwrap_or(&[]);
             if plain && memchr(b'\\', near).is_none() {
                 break;
@@ -106,15 +93,7 @@ impl<'a> Text<'a> {
             end -= 1;
         }
         let start = self.raw.get(..end).unwrap_or(&[]);
-        if end == 0 {
-            self.decode()
-        } else {
-            Self {
-                raw: start,
-                escaped: self.escaped,
-            }
-            .decode()
-        }
+        if end == 0 { self.decode() } else { Self { raw: start, escaped: self.escaped }.decode() }
     }
 }
 
@@ -174,15 +153,9 @@ fn unescape_unicode(escape: &[u8]) -> (char, usize) {
         && let Some(second) = unit(8).filter(|second| (0xdc00..0xe000).contains(second))
     {
         let scalar = 0x1_0000 + ((first - 0xd800) << 10) + (second - 0xdc00);
-        return (
-            char::from_u32(scalar).unwrap_or(char::REPLACEMENT_CHARACTER),
-            12,
-        );
+        return (char::from_u32(scalar).unwrap_or(char::REPLACEMENT_CHARACTER), 12);
     }
-    (
-        char::from_u32(first).unwrap_or(char::REPLACEMENT_CHARACTER),
-        6,
-    )
+    (char::from_u32(first).unwrap_or(char::REPLACEMENT_CHARACTER), 6)
 }
 
 /// Writes text as a JSON string, quotes included, the way most programs do: only what must be escaped is.

@@ -25,17 +25,11 @@ pub(super) fn of_message(message: Value<'_, '_>) -> Option<Usage> {
 /// in the input.
 pub(super) fn openai(usage: Value<'_, '_>) -> Option<Usage> {
     let (input, details, output) = if usage.get("prompt_tokens").is_some() {
-        (
-            "prompt_tokens",
-            "prompt_tokens_details",
-            "completion_tokens",
-        )
+        ("prompt_tokens", "prompt_tokens_details", "completion_tokens")
     } else {
         ("input_tokens", "input_tokens_details", "output_tokens")
     };
-    let cached = usage
-        .get(details)
-        .and_then(|details| number(details, "cached_tokens"));
+    let cached = usage.get(details).and_then(|details| number(details, "cached_tokens"));
     let (input, cached) = (number(usage, input)?, cached.unwrap_or(0));
     Some(Usage {
         input: Tokens(input.saturating_sub(cached)),
@@ -84,12 +78,7 @@ mod tests {
 
     #[test]
     fn cached_tokens_are_counted_once_in_every_convention() {
-        let expected = Usage {
-            input: Tokens(10),
-            cache_read: Tokens(90),
-            cache_write: Tokens(0),
-            output: Tokens(7),
-        };
+        let expected = Usage { input: Tokens(10), cache_read: Tokens(90), cache_write: Tokens(0), output: Tokens(7) };
         for json in [
             r#"{"usage":{"prompt_tokens":100,"completion_tokens":7,"prompt_tokens_details":{"cached_tokens":90}}}"#,
             r#"{"usage":{"input_tokens":100,"output_tokens":7,"input_tokens_details":{"cached_tokens":90}}}"#,
@@ -107,11 +96,6 @@ mod tests {
         assert_eq!(read(r#"{"usage":{"input":0,"output":0}}"#), None);
         assert_eq!(read(r#"{"usage":null}"#), None);
         assert_eq!(read("{}"), None);
-        assert_eq!(
-            read(r#"{"usage":{"prompt_tokens":5,"prompt_tokens_details":null}}"#)
-                .unwrap()
-                .input,
-            Tokens(5)
-        );
+        assert_eq!(read(r#"{"usage":{"prompt_tokens":5,"prompt_tokens_details":null}}"#).unwrap().input, Tokens(5));
     }
 }

@@ -36,10 +36,7 @@ fn mechanism_30_system_prompt_and_tools_are_counted() {
     let measured = measure(TOOL_BODY);
     assert_eq!(measured.system, Tokens(7));
     assert_eq!(measured.tools, Tokens(31) + TOOLS_OVERHEAD);
-    assert_eq!(
-        measured.total,
-        measured.system + measured.tools + measured.messages
-    );
+    assert_eq!(measured.total, measured.system + measured.tools + measured.messages);
     assert_eq!(measured.message(0), Tokens(4) + MESSAGE_OVERHEAD);
     assert_eq!(measured.range(0..99), measured.messages);
     insta::assert_snapshot!(serde_json::to_string(&measured).unwrap(), @r#"{"system":7,"tools":377,"messages":55,"total":439,"by_role":{"system":0,"user":28,"assistant":27,"tool":0,"other":0},"by_kind":{"text":4,"thinking":2,"tool_call":9,"tool_result":4,"media":0,"compaction":0,"opaque":0,"overhead":36},"unrecorded":null,"method":"exact"}"#);
@@ -65,11 +62,7 @@ fn mechanism_8_sealed_reasoning_is_estimated_by_its_size() {
         r#"{{"max_tokens":9,"messages":[{{"role":"assistant","content":[{{"type":"thinking","thinking":"hm","signature":"{signature}"}}]}}]}}"#
     );
     let measured = measure(&body);
-    assert!(
-        (300..330).contains(&measured.by_kind.thinking.0),
-        "{}",
-        measured.by_kind.thinking
-    );
+    assert!((300..330).contains(&measured.by_kind.thinking.0), "{}", measured.by_kind.thinking);
     assert_eq!(measured.method, Method::Estimated);
 }
 
@@ -78,10 +71,7 @@ fn a_turn_that_adds_one_message_counts_only_that_message() {
     let mut meter = Meter::new(Characters::default());
     let document = parse(TOOL_BODY.as_bytes(), &ParseOptions::default()).unwrap();
     let before = meter.measure(&document);
-    let grown = TOOL_BODY.replace(
-        "}]}]}",
-        r#"}]},{"role":"assistant","content":"There is one."}]}"#,
-    );
+    let grown = TOOL_BODY.replace("}]}]}", r#"}]},{"role":"assistant","content":"There is one."}]}"#);
     assert_ne!(grown, TOOL_BODY);
     let document = parse(grown.as_bytes(), &ParseOptions::default()).unwrap();
     meter.count().asked.borrow_mut().clear();
@@ -112,11 +102,7 @@ fn session(lines: &[String]) -> Measure {
 }
 
 fn line(uuid: &str, parent: &str, role: &str, text: &str, more: &str) -> String {
-    let parent = if parent.is_empty() {
-        "null".to_owned()
-    } else {
-        format!("\"{parent}\"")
-    };
+    let parent = if parent.is_empty() { "null".to_owned() } else { format!("\"{parent}\"") };
     format!(
         r#"{{"parentUuid":{parent},"isSidechain":false,"type":"{role}","message":{{"role":"{role}","content":"{text}"{more}}},"uuid":"{uuid}","timestamp":"2026-01-01T00:00:00.000Z","sessionId":"s"}}"#
     )
@@ -126,24 +112,14 @@ const USAGE: &str = r#","id":"m1","usage":{"input_tokens":10,"cache_read_input_t
 
 #[test]
 fn what_a_program_does_not_record_is_told_by_its_usage() {
-    let lines = [
-        line("a", "", "user", "hello", ""),
-        line("b", "a", "assistant", "hi", USAGE),
-    ];
+    let lines = [line("a", "", "user", "hello", ""), line("b", "a", "assistant", "hi", USAGE)];
     let measured = session(&lines);
     // Cached tokens are a part of what filled the context, once.
     assert_eq!(measured.unrecorded, Some(Tokens(1_005) - measured.total));
     assert_eq!(measured.context(), Tokens(1_005));
     // What comes after the anchor is counted on top of it.
-    let more = [
-        lines[0].clone(),
-        lines[1].clone(),
-        line("c", "b", "user", "more", ""),
-    ];
-    assert_eq!(
-        session(&more).context(),
-        Tokens(1_005 + 4) + MESSAGE_OVERHEAD
-    );
+    let more = [lines[0].clone(), lines[1].clone(), line("c", "b", "user", "more", "")];
+    assert_eq!(session(&more).context(), Tokens(1_005 + 4) + MESSAGE_OVERHEAD);
 }
 
 #[test]
@@ -154,14 +130,9 @@ fn mechanism_28_an_anchor_dies_with_a_compaction() {
         line("a", "", "user", "hello", ""),
         line("b", "a", "assistant", "hi", USAGE),
         boundary.to_owned(),
-        line("s", "x", "user", summary, "")
-            .replace("\"uuid\"", "\"isCompactSummary\":true,\"uuid\""),
+        line("s", "x", "user", summary, "").replace("\"uuid\"", "\"isCompactSummary\":true,\"uuid\""),
     ];
     let measured = session(&lines);
-    assert!(
-        measured.len() >= 2,
-        "the tail is kept by reference: {}",
-        measured.len()
-    );
+    assert!(measured.len() >= 2, "the tail is kept by reference: {}", measured.len());
     assert_eq!(measured.unrecorded, None);
 }

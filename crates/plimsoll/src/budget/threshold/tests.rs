@@ -5,10 +5,7 @@ use proptest::prelude::*;
 use super::*;
 
 fn window(tokens: u64) -> Capacity {
-    Capacity {
-        context_window: Some(Tokens(tokens)),
-        ..Capacity::default()
-    }
+    Capacity { context_window: Some(Tokens(tokens)), ..Capacity::default() }
 }
 
 fn default_for(tokens: u64) -> Thresholds {
@@ -16,20 +13,8 @@ fn default_for(tokens: u64) -> Thresholds {
 }
 
 fn in_order(thresholds: &Thresholds) -> bool {
-    let Thresholds {
-        budget,
-        warn,
-        prepare,
-        compact,
-        hard,
-        target,
-        ..
-    } = *thresholds;
-    let chain = target <= prepare
-        && prepare <= compact
-        && compact <= hard
-        && hard <= budget
-        && warn <= compact;
+    let Thresholds { budget, warn, prepare, compact, hard, target, .. } = *thresholds;
+    let chain = target <= prepare && prepare <= compact && compact <= hard && hard <= budget && warn <= compact;
     chain && (target < compact || budget < Tokens(2))
 }
 
@@ -64,9 +49,7 @@ fn usual_windows_have_usual_thresholds() {
 
 #[test]
 fn small_windows_keep_three_quarters_for_input() {
-    for (size, budget, compact, target) in
-        [(4_096, 3_072, 2_611, 1_228), (8_192, 6_144, 5_222, 2_457)]
-    {
+    for (size, budget, compact, target) in [(4_096, 3_072, 2_611, 1_228), (8_192, 6_144, 5_222, 2_457)] {
         let thresholds = default_for(size);
         assert_eq!(
             (thresholds.budget, thresholds.compact, thresholds.target),
@@ -79,10 +62,7 @@ fn small_windows_keep_three_quarters_for_input() {
 fn mechanism_23_a_small_fallback_is_not_negative() {
     // 8k less a fixed reserve of 13k was −5k, and compacted always.
     let thresholds = threshold(&window(8_000), &Policy::default(), Some(Tokens(13_000)));
-    assert_eq!(
-        (thresholds.reserve, thresholds.budget),
-        (Tokens(2_000), Tokens(6_000))
-    );
+    assert_eq!((thresholds.reserve, thresholds.budget), (Tokens(2_000), Tokens(6_000)));
     assert_eq!(thresholds.level(Tokens(1_000)), Level::Fine);
 }
 
@@ -90,10 +70,7 @@ fn mechanism_23_a_small_fallback_is_not_negative() {
 fn mechanism_23_a_window_of_zero_does_not_reset_at_once() {
     use crate::model::{Limits, Source};
     // A limit that somebody states as zero is unknown: the fallback applies.
-    let limits = Limits {
-        context_window: Some(Limit::new(Tokens(0), Source::Server)),
-        ..Limits::default()
-    };
+    let limits = Limits { context_window: Some(Limit::new(Tokens(0), Source::Server)), ..Limits::default() };
     let thresholds = threshold(&Capacity::from(&limits), &Policy::default(), None);
     assert_eq!(thresholds, default_for(DEFAULT_LIMIT.0));
     // A window that really is zero has no room, and an empty context is still not full.
@@ -103,28 +80,15 @@ fn mechanism_23_a_window_of_zero_does_not_reset_at_once() {
 
 #[test]
 fn mechanism_23_an_output_limit_of_the_whole_window_leaves_room() {
-    let capacity = Capacity {
-        max_output: Some(Tokens(32_768)),
-        ..window(32_768)
-    };
+    let capacity = Capacity { max_output: Some(Tokens(32_768)), ..window(32_768) };
     let thresholds = threshold(&capacity, &Policy::default(), None);
-    assert_eq!(
-        (thresholds.reserve, thresholds.budget),
-        (Tokens(8_192), Tokens(24_576))
-    );
+    assert_eq!((thresholds.reserve, thresholds.budget), (Tokens(8_192), Tokens(24_576)));
 }
 
 #[test]
 fn mechanism_35_the_input_limit_bounds_the_budget() {
-    let gpt_5 = Capacity {
-        max_input: Some(Tokens(272_000)),
-        max_output: Some(Tokens(128_000)),
-        ..window(400_000)
-    };
-    assert_eq!(
-        threshold(&gpt_5, &Policy::default(), None).budget,
-        Tokens(272_000)
-    );
+    let gpt_5 = Capacity { max_input: Some(Tokens(272_000)), max_output: Some(Tokens(128_000)), ..window(400_000) };
+    assert_eq!(threshold(&gpt_5, &Policy::default(), None).budget, Tokens(272_000));
 }
 
 #[test]
@@ -132,73 +96,37 @@ fn mechanism_29_a_compaction_lands_well_below_its_trigger() {
     let thresholds = default_for(200_000);
     assert!(thresholds.target.0 * 2 < thresholds.compact.0);
     // Even where both are set to the same place.
-    let policy = Policy {
-        target: Mark::Tokens(Tokens(90_000)),
-        compact: Mark::Tokens(Tokens(90_000)),
-        ..Policy::default()
-    };
+    let policy =
+        Policy { target: Mark::Tokens(Tokens(90_000)), compact: Mark::Tokens(Tokens(90_000)), ..Policy::default() };
     let thresholds = threshold(&window(200_000), &policy, None);
     assert!(thresholds.level(thresholds.target) < Level::Compact);
 }
 
 #[test]
 fn the_whole_output_is_reserved_where_it_counts() {
-    let strict = Capacity {
-        output_counts: true,
-        ..window(200_000)
-    };
-    assert_eq!(
-        threshold(&strict, &Policy::default(), Some(Tokens(64_000))).budget,
-        Tokens(136_000)
-    );
-    assert_eq!(
-        threshold(&strict, &Policy::default(), Some(Tokens(300_000))).budget,
-        Tokens(0)
-    );
-    assert_eq!(
-        threshold(&strict, &Policy::default(), None).budget,
-        Tokens(180_000)
-    );
+    let strict = Capacity { output_counts: true, ..window(200_000) };
+    assert_eq!(threshold(&strict, &Policy::default(), Some(Tokens(64_000))).budget, Tokens(136_000));
+    assert_eq!(threshold(&strict, &Policy::default(), Some(Tokens(300_000))).budget, Tokens(0));
+    assert_eq!(threshold(&strict, &Policy::default(), None).budget, Tokens(180_000));
 }
 
 #[test]
 fn an_unknown_window_is_at_least_the_input_limit() {
-    let capacity = Capacity {
-        max_input: Some(Tokens(272_000)),
-        ..Capacity::default()
-    };
-    assert_eq!(
-        threshold(&capacity, &Policy::default(), None).budget,
-        Tokens(252_000)
-    );
-    assert_eq!(
-        threshold(&Capacity::default(), &Policy::default(), None),
-        default_for(128_000)
-    );
+    let capacity = Capacity { max_input: Some(Tokens(272_000)), ..Capacity::default() };
+    assert_eq!(threshold(&capacity, &Policy::default(), None).budget, Tokens(252_000));
+    assert_eq!(threshold(&Capacity::default(), &Policy::default(), None), default_for(128_000));
 }
 
 #[test]
 fn marks_are_tokens_or_fractions() {
-    let policy: Policy =
-        serde_json::from_str(r#"{"auto": false, "compact": 150000, "hard": 0.9}"#).unwrap();
+    let policy: Policy = serde_json::from_str(r#"{"auto": false, "compact": 150000, "hard": 0.9}"#).unwrap();
     assert_eq!(policy.compact, Mark::Tokens(Tokens(150_000)));
     assert_eq!(policy.hard, Mark::Fraction(0.9));
     assert!(!policy.auto);
     let thresholds = threshold(&window(200_000), &policy, None);
-    assert_eq!(
-        (thresholds.compact, thresholds.hard),
-        (Tokens(150_000), Tokens(162_000))
-    );
-    assert_eq!(
-        serde_json::from_str::<Policy>(&serde_json::to_string(&policy).unwrap()).unwrap(),
-        policy
-    );
-    for wrong in [
-        r#"{"compact": 1.5}"#,
-        r#"{"compact": -3}"#,
-        r#"{"compact": "x"}"#,
-        r#"{"comapct": 0.8}"#,
-    ] {
+    assert_eq!((thresholds.compact, thresholds.hard), (Tokens(150_000), Tokens(162_000)));
+    assert_eq!(serde_json::from_str::<Policy>(&serde_json::to_string(&policy).unwrap()).unwrap(), policy);
+    for wrong in [r#"{"compact": 1.5}"#, r#"{"compact": -3}"#, r#"{"compact": "x"}"#, r#"{"comapct": 0.8}"#] {
         assert!(serde_json::from_str::<Policy>(wrong).is_err(), "{wrong}");
     }
 }
@@ -206,16 +134,8 @@ fn marks_are_tokens_or_fractions() {
 #[test]
 fn a_fraction_that_is_no_fraction_counts_as_not_set() {
     for wrong in [f64::NAN, f64::INFINITY, -0.1, 1.1] {
-        let policy = Policy {
-            compact: Mark::Fraction(wrong),
-            target: Mark::Fraction(wrong),
-            ..Policy::default()
-        };
-        assert_eq!(
-            threshold(&window(200_000), &policy, None),
-            default_for(200_000),
-            "{wrong}"
-        );
+        let policy = Policy { compact: Mark::Fraction(wrong), target: Mark::Fraction(wrong), ..Policy::default() };
+        assert_eq!(threshold(&window(200_000), &policy, None), default_for(200_000), "{wrong}");
     }
 }
 

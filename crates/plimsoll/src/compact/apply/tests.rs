@@ -22,11 +22,7 @@ impl Count for Characters {
 }
 
 fn read(body: &str, format: Format) -> Document<'_> {
-    parse(
-        body.as_bytes(),
-        &ParseOptions::default().with_format(Some(format)),
-    )
-    .unwrap()
+    parse(body.as_bytes(), &ParseOptions::default().with_format(Some(format))).unwrap()
 }
 
 fn forced(document: &Document<'_>, keep: u64) -> Plan {
@@ -36,67 +32,28 @@ fn forced(document: &Document<'_>, keep: u64) -> Plan {
     let transcript = document.transcript();
     let measure = Meter::new(Characters).measure(document);
     let thresholds = threshold(&Capacity::default(), &Policy::default(), None);
-    plan(
-        transcript,
-        &Obligations::of(transcript),
-        &measure,
-        &thresholds,
-        &options,
-    )
+    plan(transcript, &Obligations::of(transcript), &measure, &thresholds, &options)
 }
 
 #[test]
 fn mechanism_71_a_history_that_shrank_is_refused() {
     let script = [Step::Typed, Step::Say, Step::Typed, Step::Say];
     let (body, shorter) = (anthropic(&script), anthropic(&script[..3]));
-    let Plan::Summarise(planned) = forced(&read(&body, Format::Anthropic), 10) else {
-        panic!("nothing to do")
-    };
-    let refused = apply(
-        &read(&shorter, Format::Anthropic),
-        &planned,
-        "so far",
-        "ok",
-        &mut Meter::new(Characters),
-    );
-    assert_eq!(
-        refused.unwrap_err(),
-        ApplyError::Shrunk {
-            messages: 3,
-            planned: 4
-        }
-    );
+    let Plan::Summarise(planned) = forced(&read(&body, Format::Anthropic), 10) else { panic!("nothing to do") };
+    let refused = apply(&read(&shorter, Format::Anthropic), &planned, "so far", "ok", &mut Meter::new(Characters));
+    assert_eq!(refused.unwrap_err(), ApplyError::Shrunk { messages: 3, planned: 4 });
 }
 
 #[test]
 fn mechanism_1_an_answer_that_comes_late_is_not_orphaned() {
     // The call was given up when this was planned; then its result arrives after all.
-    let mut script = vec![
-        Step::Typed,
-        Step::Calls {
-            ids: vec![Some(0)],
-            thinks: false,
-        },
-        Step::Typed,
-        Step::Say,
-        Step::Typed,
-    ];
+    let mut script =
+        vec![Step::Typed, Step::Calls { ids: vec![Some(0)], thinks: false }, Step::Typed, Step::Say, Step::Typed];
     let body = anthropic(&script);
-    let Plan::Summarise(planned) = forced(&read(&body, Format::Anthropic), 20) else {
-        panic!("nothing to do")
-    };
-    script.push(Step::Results {
-        ids: vec![Some(0)],
-        text: false,
-    });
+    let Plan::Summarise(planned) = forced(&read(&body, Format::Anthropic), 20) else { panic!("nothing to do") };
+    script.push(Step::Results { ids: vec![Some(0)], text: false });
     let grown = anthropic(&script);
-    let refused = apply(
-        &read(&grown, Format::Anthropic),
-        &planned,
-        "so far",
-        "ok",
-        &mut Meter::new(Characters),
-    );
+    let refused = apply(&read(&grown, Format::Anthropic), &planned, "so far", "ok", &mut Meter::new(Characters));
     assert!(matches!(refused, Err(ApplyError::Breaks(_))), "{refused:?}");
 }
 
@@ -106,21 +63,11 @@ fn holds(body: &str, format: Format, keep: u64) -> Result<(), TestCaseError> {
         return Ok(());
     };
     let mut meter = Meter::new(Characters);
-    let applied = apply(
-        &document,
-        &planned,
-        "What happened so far.",
-        "Understood.",
-        &mut meter,
-    )
-    .unwrap();
+    let applied = apply(&document, &planned, "What happened so far.", "Understood.", &mut meter).unwrap();
     let bytes = applied.bytes(&document).unwrap().into_owned();
     let after = parse(&bytes, &ParseOptions::default().with_format(Some(format))).unwrap();
     // The count that programs are told is the count of what is there.
-    prop_assert_eq!(
-        applied.tokens_after,
-        Meter::new(Characters).measure(&after).total
-    );
+    prop_assert_eq!(applied.tokens_after, Meter::new(Characters).measure(&after).total);
 
     let before = Obligations::of(document.transcript());
     let found = Obligations::of(after.transcript());
@@ -136,25 +83,18 @@ fn holds(body: &str, format: Format, keep: u64) -> Result<(), TestCaseError> {
 
     let raw = |document: &Document<'_>, index: usize| {
         let message = &document.transcript().messages[index];
-        let entries = message.entries.iter().map(|entry| {
-            document.entries()[*entry as usize]
-                .span
-                .of(document.bytes())
-                .to_vec()
-        });
+        let entries = message
+            .entries
+            .iter()
+            .map(|entry| document.entries()[*entry as usize].span.of(document.bytes()).to_vec());
         entries.collect::<Vec<_>>()
     };
     // The last message stays as it was, byte for byte, and so does the latest assistant message of an open loop.
-    let (last, last_after) = (
-        document.transcript().messages.len() - 1,
-        after.transcript().messages.len() - 1,
-    );
+    let (last, last_after) = (document.transcript().messages.len() - 1, after.transcript().messages.len() - 1);
     prop_assert_eq!(raw(&document, last), raw(&after, last_after));
     let thinking = |document: &Document<'_>| {
         let messages = document.transcript().messages.iter().rev();
-        let latest = messages
-            .clone()
-            .find(|message| message.role == Role::Assistant);
+        let latest = messages.clone().find(|message| message.role == Role::Assistant);
         let blocks = latest.into_iter().flat_map(|message| &message.blocks);
         blocks
             .filter(|block| matches!(block.kind, BlockKind::Thinking { .. }))
@@ -163,12 +103,8 @@ fn holds(body: &str, format: Format, keep: u64) -> Result<(), TestCaseError> {
     };
     let messages = &document.transcript().messages;
     let tail = messages.iter().skip(planned.removed.end).rev();
-    let since = tail
-        .take_while(|message| message.role != Role::Assistant)
-        .collect::<Vec<_>>();
-    let turn_over = since
-        .iter()
-        .any(|message| message.is_typed() && message.results().next().is_none());
+    let since = tail.take_while(|message| message.role != Role::Assistant).collect::<Vec<_>>();
+    let turn_over = since.iter().any(|message| message.is_typed() && message.results().next().is_none());
     if since.len() < planned.tail_messages() && !turn_over {
         prop_assert_eq!(thinking(&document), thinking(&after));
     }
@@ -189,23 +125,13 @@ proptest! {
 }
 
 /// Every transcript of a folder of real ones, if one is given.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "real transcripts lie outside of the project"
-)]
+#[expect(clippy::disallowed_methods, reason = "real transcripts lie outside of the project")]
 fn corpus() -> Vec<(String, Vec<u8>)> {
     let Ok(data) = std::env::var("PLIMSOLL_DATA") else {
         return Vec::new();
     };
     let mut files = Vec::new();
-    for folder in [
-        "claude_code",
-        "codex",
-        "chat",
-        "responses",
-        "anthropic",
-        "gemini",
-    ] {
+    for folder in ["claude_code", "codex", "chat", "responses", "anthropic", "gemini"] {
         for file in std::fs::read_dir(format!("{data}/{folder}")).unwrap() {
             let path = file.unwrap().path();
             if path.is_file() {
@@ -232,10 +158,7 @@ fn real_transcripts_are_compacted_without_breaking_anything() {
             "{name}: {messages} messages, {cuts} cuts, {orphans} orphans, {open} open, standing {:?}",
             before.standing()
         );
-        assert!(
-            messages < 30 || cuts > messages / 20,
-            "{name} can hardly be cut"
-        );
+        assert!(messages < 30 || cuts > messages / 20, "{name} can hardly be cut");
         for keep in [0, 2_000, 20_000, 80_000] {
             let Plan::Summarise(planned) = forced(&document, keep) else {
                 continue;
@@ -250,21 +173,13 @@ fn real_transcripts_are_compacted_without_breaking_anything() {
             let after = parse(&rewritten, &options).unwrap();
             let found = Obligations::of(after.transcript());
             let fresh = found.new_orphans(&before);
-            assert!(
-                fresh.is_empty(),
-                "{name}, keep {keep}, {:?}: {fresh:?}",
-                planned.removed
-            );
+            assert!(fresh.is_empty(), "{name}, keep {keep}, {:?}: {fresh:?}", planned.removed);
             let counted = Meter::new(Characters).measure(&after).total;
             if document.format() == Format::Codex {
                 // What the program adds again by itself is left out, but counted.
                 assert!(counted <= applied.tokens_after, "{name}");
             } else {
-                assert_eq!(
-                    counted, applied.tokens_after,
-                    "{name}, keep {keep}, {:?}",
-                    planned.removed
-                );
+                assert_eq!(counted, applied.tokens_after, "{name}, keep {keep}, {:?}", planned.removed);
             }
         }
     }

@@ -5,13 +5,7 @@ use crate::transcript::sample::{anthropic, responses, session};
 use crate::wire::{ParseOptions, parse};
 
 fn chain_in(body: &str, format: Option<Format>) -> Chain {
-    Chain::of(
-        &parse(
-            body.as_bytes(),
-            &ParseOptions::default().with_format(format),
-        )
-        .unwrap(),
-    )
+    Chain::of(&parse(body.as_bytes(), &ParseOptions::default().with_format(format)).unwrap())
 }
 
 fn chain(body: &str) -> Chain {
@@ -19,9 +13,7 @@ fn chain(body: &str) -> Chain {
 }
 
 fn hash(message: &str) -> ChainHash {
-    chain(&format!(r#"{{"messages":[{message}]}}"#))
-        .prefix(1)
-        .unwrap()
+    chain(&format!(r#"{{"messages":[{message}]}}"#)).prefix(1).unwrap()
 }
 
 #[test]
@@ -30,15 +22,12 @@ fn cache_control_that_moves_changes_nothing() {
     let plain = r#"{"role":"user","content":[{"type":"text","text":"a"}]}"#;
     assert_eq!(hash(marked), hash(plain));
     let inside = r#"{"role":"user","content":[{"type":"tool_result","tool_use_id":"x","content":[{"type":"text","text":"a","cache_control":null}]}]}"#;
-    let bare =
-        r#"{"role":"user","content":[{"type":"tool_result","tool_use_id":"x","content":"a"}]}"#;
+    let bare = r#"{"role":"user","content":[{"type":"tool_result","tool_use_id":"x","content":"a"}]}"#;
     assert_eq!(hash(inside), hash(bare));
     // In a tool's arguments the key means something.
-    let argument = r#"{"role":"assistant","content":[{"type":"tool_use","id":"x","name":"n","input":{"cache_control":1}}]}"#;
-    assert_ne!(
-        hash(argument),
-        hash(&argument.replace(r#""cache_control":1"#, ""))
-    );
+    let argument =
+        r#"{"role":"assistant","content":[{"type":"tool_use","id":"x","name":"n","input":{"cache_control":1}}]}"#;
+    assert_ne!(hash(argument), hash(&argument.replace(r#""cache_control":1"#, "")));
 }
 
 #[test]
@@ -49,23 +38,12 @@ fn string_content_reads_as_one_text_block() {
     );
     assert_ne!(
         hash(r#"{"role":"user","content":"ab"}"#),
-        hash(
-            r#"{"role":"user","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}"#
-        )
+        hash(r#"{"role":"user","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}"#)
     );
-    let input = |item: &str| {
-        chain_in(&format!(r#"{{"model":"gpt-5","input":[{item}]}}"#), None)
-            .prefix(1)
-            .unwrap()
-    };
+    let input = |item: &str| chain_in(&format!(r#"{{"model":"gpt-5","input":[{item}]}}"#), None).prefix(1).unwrap();
     for (role, kind) in [("user", "input_text"), ("assistant", "output_text")] {
-        let blocks = format!(
-            r#"{{"role":"{role}","content":[{{"type":"{kind}","text":"a","annotations":[]}}]}}"#
-        );
-        assert_eq!(
-            input(&format!(r#"{{"role":"{role}","content":"a"}}"#)),
-            input(&blocks)
-        );
+        let blocks = format!(r#"{{"role":"{role}","content":[{{"type":"{kind}","text":"a","annotations":[]}}]}}"#);
+        assert_eq!(input(&format!(r#"{{"role":"{role}","content":"a"}}"#)), input(&blocks));
     }
 }
 
@@ -76,16 +54,10 @@ fn spelling_is_no_meaning_and_numbers_are_their_bytes() {
             r#"{{"role":"assistant","content":[{{"type":"tool_use","id":"x","name":"n","input":{input}}}]}}"#
         ))
     };
-    assert_eq!(
-        call(r#"{"a":"\u00e9","b":1}"#),
-        call(r#"{ "b" : 1, "a":"é" }"#)
-    );
+    assert_eq!(call(r#"{"a":"\u00e9","b":1}"#), call(r#"{ "b" : 1, "a":"é" }"#));
     assert_eq!(call(r#"{"a":1,"a":2}"#), call(r#"{"a":2}"#));
     assert_ne!(call(r#"{"a":1}"#), call(r#"{"a":1.0}"#));
-    assert_ne!(
-        call(r#"{"a":18446744073709551617}"#),
-        call(r#"{"a":18446744073709551616}"#)
-    );
+    assert_ne!(call(r#"{"a":18446744073709551617}"#), call(r#"{"a":18446744073709551616}"#));
     assert_ne!(call(r#"{"a":"1"}"#), call(r#"{"a":1}"#));
     assert_ne!(call(r#"{"a":"\ud800"}"#), call(r#"{"a":"\ud801"}"#));
 }
@@ -98,14 +70,8 @@ fn a_programs_entry_is_its_message() {
         ) + "\n"
     };
     let session_chain = |line: &str| chain_in(line, Some(Format::ClaudeCode));
-    assert_eq!(
-        session_chain(&line("a", 0)).prefix(1),
-        session_chain(&line("b", 1)).prefix(1)
-    );
-    assert_ne!(
-        session_chain(&line("a", 0)).prefix(1),
-        session_chain(&line("a", 0).replace("hi", "ho")).prefix(1)
-    );
+    assert_eq!(session_chain(&line("a", 0)).prefix(1), session_chain(&line("b", 1)).prefix(1));
+    assert_ne!(session_chain(&line("a", 0)).prefix(1), session_chain(&line("a", 0).replace("hi", "ho")).prefix(1));
 }
 
 #[test]

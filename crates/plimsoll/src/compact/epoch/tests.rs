@@ -21,11 +21,7 @@ impl Count for Characters {
 }
 
 fn read(body: &str) -> Document<'_> {
-    parse(
-        body.as_bytes(),
-        &ParseOptions::default().with_format(Some(Format::Anthropic)),
-    )
-    .unwrap()
+    parse(body.as_bytes(), &ParseOptions::default().with_format(Some(Format::Anthropic))).unwrap()
 }
 
 /// Compacts a body; gives the record and the compacted body.
@@ -38,13 +34,7 @@ fn compacted(body: &str, keep: u64) -> Option<(Epoch, Vec<u8>)> {
     let mut meter = Meter::new(Characters);
     let measure = meter.measure(&document);
     let thresholds = threshold(&Capacity::default(), &Policy::default(), None);
-    let decided = plan(
-        transcript,
-        &Obligations::of(transcript),
-        &measure,
-        &thresholds,
-        &options,
-    );
+    let decided = plan(transcript, &Obligations::of(transcript), &measure, &thresholds, &options);
     let Plan::Summarise(summarise) = decided else {
         return None;
     };
@@ -52,15 +42,7 @@ fn compacted(body: &str, keep: u64) -> Option<(Epoch, Vec<u8>)> {
     let bytes = applied.bytes(&document).unwrap().into_owned();
     let chain = Chain::of(&document);
     let (text, answer) = ("So far.".to_owned(), "Understood.".to_owned());
-    let mut epoch = Epoch::new(
-        Format::Anthropic,
-        &chain,
-        &summarise,
-        text,
-        answer,
-        applied.tokens_after,
-    )
-    .unwrap();
+    let mut epoch = Epoch::new(Format::Anthropic, &chain, &summarise, text, answer, applied.tokens_after).unwrap();
     epoch.summary = "So far.".to_owned();
     epoch.ledger = serde_json::json!({"errors": []});
     Some((epoch, bytes))
@@ -81,10 +63,7 @@ fn an_epoch_is_named_by_the_prefix_it_replaces() {
     let (epoch, _) = compacted(&anthropic(&talk(5)), 40).unwrap();
     let session = SessionId::new("s1");
     let id = epoch.id(&session).to_string();
-    assert!(
-        id.starts_with("s1/~") && id.len() == "s1/~".len() + 12,
-        "{id}"
-    );
+    assert!(id.starts_with("s1/~") && id.len() == "s1/~".len() + 12, "{id}");
     // What comes after the cut has no part in the name.
     let (later, _) = compacted(&anthropic(&[talk(5), vec![Step::Typed]].concat()), 50).unwrap();
     if later.prefix == epoch.prefix {
@@ -102,53 +81,26 @@ fn mechanism_70_an_epoch_of_another_history_does_not_match() {
     let undone = anthropic(&talk(1));
     for other in [edited, undone] {
         assert!(!epoch.matches(&Chain::of(&read(&other))));
-        assert_eq!(
-            replayed(&epoch, &other),
-            Err(ReplayError::OtherHistory {
-                prefix: epoch.prefix
-            })
-        );
+        assert_eq!(replayed(&epoch, &other), Err(ReplayError::OtherHistory { prefix: epoch.prefix }));
     }
 }
 
 #[test]
 fn thinking_signed_before_leaves_when_its_turn_is_over_and_later_thinking_stays() {
-    let exchange = || {
-        [
-            Step::Calls {
-                ids: vec![Some(0)],
-                thinks: true,
-            },
-            Step::Results {
-                ids: vec![Some(0)],
-                text: false,
-            },
-        ]
-    };
+    let exchange =
+        || [Step::Calls { ids: vec![Some(0)], thinks: true }, Step::Results { ids: vec![Some(0)], text: false }];
     let mut script = talk(4);
     script.push(Step::Typed);
     script.extend(exchange());
     let (epoch, bytes) = compacted(&anthropic(&script), 80).unwrap();
     assert_eq!(epoch.prefix, 8);
-    let count = |bytes: &[u8]| {
-        String::from_utf8_lossy(bytes)
-            .matches("\"thinking\":")
-            .count()
-    };
+    let count = |bytes: &[u8]| String::from_utf8_lossy(bytes).matches("\"thinking\":").count();
     assert_eq!(count(&bytes), 1, "the loop that goes on keeps its thinking");
     script.extend([Step::Say, Step::Typed]);
     script.extend(exchange());
-    assert_eq!(
-        count(&replayed(&epoch, &anthropic(&script)).unwrap()),
-        1,
-        "only the new turn's"
-    );
+    assert_eq!(count(&replayed(&epoch, &anthropic(&script)).unwrap()), 1, "only the new turn's");
     script.extend([Step::Say, Step::Typed]);
-    assert_eq!(
-        count(&replayed(&epoch, &anthropic(&script)).unwrap()),
-        1,
-        "which was signed over the new prefix"
-    );
+    assert_eq!(count(&replayed(&epoch, &anthropic(&script)).unwrap()), 1, "which was signed over the new prefix");
 }
 
 #[test]
@@ -157,18 +109,12 @@ fn a_record_reads_back_and_a_strange_one_is_refused() {
     let json = epoch.to_json().unwrap();
     assert_eq!(Epoch::from_json(json.as_bytes()).unwrap(), epoch);
     let later = json.replacen("\"version\":1", "\"version\":2", 1);
-    assert!(matches!(
-        Epoch::from_json(later.as_bytes()),
-        Err(EpochError::Version { found: 2 })
-    ));
+    assert!(matches!(Epoch::from_json(later.as_bytes()), Err(EpochError::Version { found: 2 })));
     assert!(matches!(Epoch::from_json(b"{}"), Err(EpochError::Shape(_))));
     let mut wrong = epoch;
     wrong.prefix += 1;
     let wrong = wrong.to_json().unwrap();
-    assert!(matches!(
-        Epoch::from_json(wrong.as_bytes()),
-        Err(EpochError::Contradiction { .. })
-    ));
+    assert!(matches!(Epoch::from_json(wrong.as_bytes()), Err(EpochError::Contradiction { .. })));
 }
 
 proptest! {

@@ -22,28 +22,16 @@ const TRIES: usize = 8;
 const WORK_SHARE: f64 = 0.6;
 
 /// The fullest form of a piece that takes at most half of the room; the shortest may take all of it.
-fn fitting<'p>(
-    piece: &'p Piece,
-    room: Tokens,
-    count: &dyn Fn(&str) -> Tokens,
-) -> Option<(&'p str, Tokens)> {
+fn fitting<'p>(piece: &'p Piece, room: Tokens, count: &dyn Fn(&str) -> Tokens) -> Option<(&'p str, Tokens)> {
     piece.forms.iter().enumerate().find_map(|(nth, form)| {
         let cost = count(form) + Tokens(1);
-        let share = if nth + 1 == piece.forms.len() {
-            room
-        } else {
-            room.fraction(0.5)
-        };
+        let share = if nth + 1 == piece.forms.len() { room } else { room.fraction(0.5) };
         (cost <= share).then_some((form.as_str(), cost))
     })
 }
 
 /// Writes the summary; gives it with the ledger of the facts in it.
-pub(super) fn compose(
-    ledger: &Ledger,
-    pieces: &[Piece],
-    request: &Request<'_>,
-) -> (String, Ledger) {
+pub(super) fn compose(ledger: &Ledger, pieces: &[Piece], request: &Request<'_>) -> (String, Ledger) {
     let count = request.count;
     let mut room = request.budget;
     let bare = write(&Ledger::default(), &BTreeMap::new(), request, true);
@@ -51,21 +39,11 @@ pub(super) fn compose(
     let headings = count(&bare);
     let all_sections = headings.0.saturating_mul(3) <= room.0;
     for _ in 0..TRIES {
-        let fixed = if all_sections {
-            headings
-        } else {
-            Tokens(headings.0 / 2)
-        } + reach_cost(count)
-            + count(LEADS);
+        let fixed = if all_sections { headings } else { Tokens(headings.0 / 2) } + reach_cost(count) + count(LEADS);
         let mut left = room - fixed;
         let facts_room = Tokens(request.ledger.0.min(left.0));
         let mut for_facts = facts_room;
-        let mut selection = Selection::new(
-            ledger,
-            request.budget.fraction(0.5),
-            request.instructions,
-            count,
-        );
+        let mut selection = Selection::new(ledger, request.budget.fraction(0.5), request.instructions, count);
         selection.choose(&mut for_facts, Rank::MAX, false);
         left = left - (facts_room - for_facts);
         // Part of the rest tells what was done and where the work stands; then everything goes by rank.
@@ -104,13 +82,7 @@ pub(super) fn compose(
 fn reach_cost(count: &dyn Fn(&str) -> Tokens) -> Tokens {
     count(&reach_entry(
         99_999,
-        &LeftOut {
-            passages: 999,
-            items: 999,
-            commands: 999,
-            notes: 999,
-            ..LeftOut::default()
-        },
+        &LeftOut { passages: 999, items: 999, commands: 999, notes: 999, ..LeftOut::default() },
         "0123456789abcdef/~0123456789ab",
     ))
 }
@@ -156,12 +128,7 @@ fn headings(profile: &Profile) -> [String; 9] {
 }
 
 /// Writes the sections.
-fn write(
-    ledger: &Ledger,
-    narrative: &BTreeMap<(u8, u8), &str>,
-    request: &Request<'_>,
-    all_sections: bool,
-) -> String {
+fn write(ledger: &Ledger, narrative: &BTreeMap<(u8, u8), &str>, request: &Request<'_>, all_sections: bool) -> String {
     let mut sections: [Vec<String>; 9] = Default::default();
     let mut put = |section: u8, text: String| {
         if let Some(lines) = sections.get_mut(usize::from(section) - 1) {
@@ -170,11 +137,8 @@ fn write(
     };
     let first = ledger.words.first().map_or(0, |words| words.turn);
     let last = ledger.words.last().map_or(0, |words| words.turn);
-    let requests: Vec<_> = ledger
-        .words
-        .iter()
-        .filter(|words| words.turn == last || (words.turn == first && first == 1))
-        .collect();
+    let requests: Vec<_> =
+        ledger.words.iter().filter(|words| words.turn == last || (words.turn == first && first == 1)).collect();
     if first == 1 && last != 1 {
         put(1, "Asked first:".to_owned());
         requests
@@ -191,10 +155,7 @@ fn write(
         put(6, "Verbatim, besides those in section 1:".to_owned());
     }
     if ledger.earlier.is_some() {
-        put(
-            1,
-            "What came before that, as an earlier summary tells it:".to_owned(),
-        );
+        put(1, "What came before that, as an earlier summary tells it:".to_owned());
     }
     for fact in facts(ledger) {
         let section = match &fact {
@@ -214,10 +175,7 @@ fn write(
         put(2, names_entry(&ledger.names));
     }
     if ledger.turns > 0 || ledger.left_out.total() > 0 {
-        put(
-            6,
-            reach_entry(ledger.turns, &ledger.left_out, request.recall),
-        );
+        put(6, reach_entry(ledger.turns, &ledger.left_out, request.recall));
     }
     for ((section, _), text) in narrative {
         put(*section, (*text).to_owned());

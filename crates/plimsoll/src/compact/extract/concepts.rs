@@ -15,61 +15,26 @@ pub(super) fn concepts(ledger: &Ledger, pieces: &mut Vec<Piece>) {
     }
     let mut tools: BTreeMap<String, u32> = BTreeMap::new();
     for command in &ledger.commands {
-        for part in command
-            .line
-            .split(['|', ';'])
-            .flat_map(|part| part.split("&&"))
-            .take(4)
-        {
+        for part in command.line.split(['|', ';']).flat_map(|part| part.split("&&")).take(4) {
             if let Some(tool) = program(part) {
                 *tools.entry(tool).or_default() += command.runs;
             }
         }
     }
-    let frameworks: BTreeMap<&str, usize> = ledger
-        .items
-        .iter()
-        .filter_map(|item| framework(&item.path))
-        .map(|name| (name, 1))
-        .collect();
+    let frameworks: BTreeMap<&str, usize> =
+        ledger.items.iter().filter_map(|item| framework(&item.path)).map(|name| (name, 1)).collect();
     let mut lines = Vec::new();
     for (what, names) in [
-        (
-            "Languages",
-            ranked(
-                languages
-                    .into_iter()
-                    .map(|(name, times)| (name.to_owned(), times)),
-            ),
-        ),
-        (
-            "Built with",
-            ranked(
-                frameworks
-                    .into_iter()
-                    .map(|(name, times)| (name.to_owned(), times)),
-            ),
-        ),
-        (
-            "Tools",
-            ranked(
-                tools
-                    .into_iter()
-                    .map(|(name, times)| (name, times as usize)),
-            ),
-        ),
+        ("Languages", ranked(languages.into_iter().map(|(name, times)| (name.to_owned(), times)))),
+        ("Built with", ranked(frameworks.into_iter().map(|(name, times)| (name.to_owned(), times)))),
+        ("Tools", ranked(tools.into_iter().map(|(name, times)| (name, times as usize)))),
     ] {
         if !names.is_empty() {
             lines.push(format!("{what}: {}.", names.join(", ")));
         }
     }
     if !lines.is_empty() {
-        pieces.push(Piece {
-            section: 2,
-            order: 0,
-            rank: 6,
-            forms: vec![lines.join("\n")],
-        });
+        pieces.push(Piece { section: 2, order: 0, rank: 6, forms: vec![lines.join("\n")] });
     }
 }
 
@@ -83,15 +48,11 @@ fn ranked(counted: impl Iterator<Item = (String, usize)>) -> Vec<String> {
 fn program(part: &str) -> Option<String> {
     const DULL: &str = "cd ls cat echo head tail grep rg sed find wc pwd mkdir rm cp mv sort true sleep export source nl \
         printf xargs do done for while if then else fi set test which touch awk tee tr cut uniq kill";
-    let mut words = part
-        .split_whitespace()
-        .skip_while(|word| word.contains('=') || *word == "sudo");
+    let mut words = part.split_whitespace().skip_while(|word| word.contains('=') || *word == "sudo");
     let name = words.next()?.rsplit('/').next()?;
     let plain = name.len() >= 2
         && name.len() <= 24
-        && name
-            .chars()
-            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
         && name.starts_with(|c: char| c.is_ascii_lowercase());
     (plain && !DULL.split_whitespace().any(|dull| dull == name)).then(|| name.to_owned())
 }

@@ -2,10 +2,7 @@
 //!
 //! `PLIMSOLL_SHOW=part-of-a-name` prints the extracts of matching files, to be read as a stranger reads them.
 
-#![allow(
-    clippy::disallowed_methods,
-    reason = "the library reads no files and no clock, this test does"
-)]
+#![allow(clippy::disallowed_methods, reason = "the library reads no files and no clock, this test does")]
 
 use std::time::Instant;
 
@@ -22,14 +19,7 @@ fn real_sessions_are_summarised_within_bounds() {
     let counter = Counter::exact(Encoding::O200kBase);
     let count = |text: &str| counter.count(text);
     let mut read = 0;
-    for kind in [
-        "claude_code",
-        "codex",
-        "chat",
-        "anthropic",
-        "responses",
-        "gemini",
-    ] {
+    for kind in ["claude_code", "codex", "chat", "anthropic", "responses", "gemini"] {
         let mut paths: Vec<_> = std::fs::read_dir(std::path::Path::new(&folder).join(kind))
             .unwrap()
             .map(|entry| entry.unwrap().path())
@@ -43,9 +33,7 @@ fn real_sessions_are_summarised_within_bounds() {
             read += 1;
             let transcript = document.transcript();
             let name = path.file_name().unwrap().to_string_lossy().into_owned();
-            let shown = show
-                .as_ref()
-                .is_some_and(|part| name.contains(part.as_str()));
+            let shown = show.as_ref().is_some_and(|part| name.contains(part.as_str()));
             for budget in [60, 400, 1_500, 8_000] {
                 let profile = Profile::default();
                 let request = Request {

@@ -128,31 +128,17 @@ impl Carried {
 /// assert!(extract.summary.contains("`cargo test`: exit 101"));
 /// assert_eq!(Ledger::parse(&extract.summary), extract.ledger);
 /// ```
-pub fn extract(
-    transcript: &Transcript<'_>,
-    removed: Range<usize>,
-    request: &Request<'_>,
-) -> Extract {
+pub fn extract(transcript: &Transcript<'_>, removed: Range<usize>, request: &Request<'_>) -> Extract {
     let (mut ledger, trail) = gather(transcript, removed.clone());
     if !request.recall.is_empty() {
         let what = match ledger.turns {
             0 => format!("{} messages", removed.len()),
-            turns => format!(
-                "{} messages, up to message {turns} of the user",
-                removed.len()
-            ),
+            turns => format!("{} messages, up to message {turns} of the user", removed.len()),
         };
-        ledger.artifacts.push(Artifact {
-            id: one_line(request.recall, 300),
-            what,
-        });
+        ledger.artifacts.push(Artifact { id: one_line(request.recall, 300), what });
     }
     let rest = transcript.messages.get(removed.end..).unwrap_or(&[]);
-    let follows = if rest
-        .first()
-        .is_some_and(|message| message.author == Author::User)
-        && !request.splits_turn
-    {
+    let follows = if rest.first().is_some_and(|message| message.author == Author::User) && !request.splits_turn {
         narrative::Tail::NextRequest
     } else if rest.iter().any(|message| message.author == Author::User) {
         narrative::Tail::RestThenNextRequest
@@ -163,9 +149,5 @@ pub fn extract(
     };
     let pieces = narrative::pieces(&ledger, &trail, follows, request);
     let (summary, ledger) = compose::compose(&ledger, &pieces, request);
-    Extract {
-        carried: Carried::of(&ledger),
-        summary,
-        ledger,
-    }
+    Extract { carried: Carried::of(&ledger), summary, ledger }
 }

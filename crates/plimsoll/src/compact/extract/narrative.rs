@@ -34,12 +34,7 @@ pub(super) struct Piece {
 }
 
 /// All pieces, in no order.
-pub(super) fn pieces(
-    ledger: &Ledger,
-    trail: &Trail,
-    follows: Tail,
-    request: &Request<'_>,
-) -> Vec<Piece> {
+pub(super) fn pieces(ledger: &Ledger, trail: &Trail, follows: Tail, request: &Request<'_>) -> Vec<Piece> {
     let mut pieces = Vec::new();
     super::concepts::concepts(ledger, &mut pieces);
     snippets(trail, &mut pieces);
@@ -47,18 +42,9 @@ pub(super) fn pieces(
     next(ledger, trail, follows, &mut pieces);
     let asked = request.instructions.unwrap_or("");
     if !asked.trim().is_empty() {
-        let form = |limit: usize| {
-            format!(
-                "The user asked this summary to pay attention to: “{}”",
-                one_line(asked, limit)
-            )
-        };
-        pieces.push(Piece {
-            section: 9,
-            order: 1,
-            rank: 1,
-            forms: vec![form(600), form(120)],
-        });
+        let form =
+            |limit: usize| format!("The user asked this summary to pay attention to: “{}”", one_line(asked, limit));
+        pieces.push(Piece { section: 9, order: 1, rank: 1, forms: vec![form(600), form(120)] });
     }
     pieces
 }
@@ -67,62 +53,35 @@ pub(super) fn pieces(
 fn snippets(trail: &Trail, pieces: &mut Vec<Piece>) {
     for ((path, written), nth) in trail.snippets.iter().rev().zip(0_u8..) {
         let form = |lines: usize, characters: usize| {
-            let mut shown: String = written
-                .lines()
-                .take(lines)
-                .map(|line| line.chars().take(200).collect::<String>() + "\n")
-                .collect();
+            let mut shown: String =
+                written.lines().take(lines).map(|line| line.chars().take(200).collect::<String>() + "\n").collect();
             if shown.chars().count() > characters {
                 shown = shown.chars().take(characters).collect();
             }
             let total = written.lines().count();
-            let more = if total > lines {
-                format!(" (first {lines} of {total} lines)")
-            } else {
-                String::new()
-            };
-            format!(
-                "Written to {}{more}:\n{}",
-                span(path),
-                fenced(&defuse(shown.trim_end().to_owned()))
-            )
+            let more = if total > lines { format!(" (first {lines} of {total} lines)") } else { String::new() };
+            format!("Written to {}{more}:\n{}", span(path), fenced(&defuse(shown.trim_end().to_owned())))
         };
         if !written.trim().is_empty() {
             let forms = vec![form(SNIPPET_LINES, 1_600), form(10, 600)];
-            pieces.push(Piece {
-                section: 3,
-                order: u8::MAX - nth,
-                rank: 24 + 3 * nth,
-                forms,
-            });
+            pieces.push(Piece { section: 3, order: u8::MAX - nth, rank: 24 + 3 * nth, forms });
         }
     }
 }
 
 /// Section 8: what was being done right before the cut.
 fn current(trail: &Trail, follows: Tail, pieces: &mut Vec<Piece>) {
-    let work = if trail.turn == 0 {
-        "the work".to_owned()
-    } else {
-        format!("the work on message {}", trail.turn)
-    };
+    let work = if trail.turn == 0 { "the work".to_owned() } else { format!("the work on message {}", trail.turn) };
     let cut = match follows {
         Tail::None => "The conversation ends here.".to_owned(),
-        Tail::NextRequest => format!(
-            "Right before the user's next message, which follows, {work} had come to this point:"
-        ),
+        Tail::NextRequest => {
+            format!("Right before the user's next message, which follows, {work} had come to this point:")
+        }
         Tail::Rest | Tail::RestThenNextRequest => {
-            format!(
-                "The cut falls inside {work}; what was done on it since follows verbatim. Before the cut:"
-            )
+            format!("The cut falls inside {work}; what was done on it since follows verbatim. Before the cut:")
         }
     };
-    pieces.push(Piece {
-        section: 8,
-        order: 0,
-        rank: 4,
-        forms: vec![cut],
-    });
+    pieces.push(Piece { section: 8, order: 0, rank: 4, forms: vec![cut] });
     let steps: Vec<String> = trail.steps.iter().map(step).collect();
     if !steps.is_empty() {
         let list = |last: usize| {
@@ -135,12 +94,7 @@ fn current(trail: &Trail, follows: Tail, pieces: &mut Vec<Piece>) {
             };
             format!("{first}\n{}", shown.join("\n"))
         };
-        pieces.push(Piece {
-            section: 8,
-            order: 1,
-            rank: 5,
-            forms: vec![list(10), list(6), list(3), list(1)],
-        });
+        pieces.push(Piece { section: 8, order: 1, rank: 5, forms: vec![list(10), list(6), list(3), list(1)] });
     }
     if let Some(text) = &trail.last_text {
         let form = |limit: usize| {
@@ -149,40 +103,24 @@ fn current(trail: &Trail, follows: Tail, pieces: &mut Vec<Piece>) {
                 text.trim().to_owned()
             } else {
                 let head: String = text.trim_start().chars().take(limit * 2 / 3).collect();
-                let end: String = text
-                    .trim_end()
-                    .chars()
-                    .skip(length.saturating_sub(limit / 3))
-                    .collect();
+                let end: String = text.trim_end().chars().skip(length.saturating_sub(limit / 3)).collect();
                 format!("{head}\n[…]\n{end}")
             };
             format!("The assistant's last words:\n{}", fenced(&defuse(shown)))
         };
-        pieces.push(Piece {
-            section: 8,
-            order: 2,
-            rank: 7,
-            forms: vec![form(2_400), form(900), form(300)],
-        });
+        pieces.push(Piece { section: 8, order: 2, rank: 7, forms: vec![form(2_400), form(900), form(300)] });
     }
 }
 
 fn step(step: &Step) -> String {
-    let about = if step.about.is_empty() {
-        String::new()
-    } else {
-        format!(" {}", span(&one_line(&step.about, 160)))
-    };
+    let about = if step.about.is_empty() { String::new() } else { format!(" {}", span(&one_line(&step.about, 160))) };
     let outcome = match step.outcome {
         Outcome::Ok => "ok".to_owned(),
         Outcome::Failed => "failed".to_owned(),
         Outcome::Exit(status) => format!("exit {status}"),
         Outcome::Unanswered => "no answer yet".to_owned(),
     };
-    let line = step
-        .line
-        .as_deref()
-        .map_or(String::new(), |line| format!(": {}", span(line)));
+    let line = step.line.as_deref().map_or(String::new(), |line| format!(": {}", span(line)));
     format!("- {}{about} → {outcome}{line}", one_line(&step.tool, 60))
 }
 
@@ -207,23 +145,15 @@ fn next(ledger: &Ledger, trail: &Trail, follows: Tail, pieces: &mut Vec<Piece>) 
         .collect();
     let forms = match (follows, quoted(240)) {
         (Tail::NextRequest, _) => {
-            lines.push(
-                "The user's next message, after this summary, says what to do next.".to_owned(),
-            );
+            lines.push("The user's next message, after this summary, says what to do next.".to_owned());
             Vec::new()
         }
         (Tail::RestThenNextRequest, _) => {
-            lines.push(
-                "Newer messages of the user follow after the summary; they say what to do next."
-                    .to_owned(),
-            );
+            lines.push("Newer messages of the user follow after the summary; they say what to do next.".to_owned());
             Vec::new()
         }
         (_, None) if ledger.earlier.is_some() => {
-            lines.push(
-                "What is being worked on, the earlier summary in section 1 tells. Go on with it."
-                    .to_owned(),
-            );
+            lines.push("What is being worked on, the earlier summary in section 1 tells. Go on with it.".to_owned());
             Vec::new()
         }
         (_, None) => {
@@ -233,9 +163,8 @@ fn next(ledger: &Ledger, trail: &Trail, follows: Tail, pieces: &mut Vec<Piece>) 
         (Tail::None | Tail::Rest, Some(_)) => [240, 80]
             .into_iter()
             .filter_map(|limit| {
-                quoted(limit).map(|(turn, text)| {
-                    format!("The latest request, message {turn}, says: “{text}” Go on with it.")
-                })
+                quoted(limit)
+                    .map(|(turn, text)| format!("The latest request, message {turn}, says: “{text}” Go on with it."))
             })
             .collect(),
     };
@@ -254,18 +183,8 @@ fn next(ledger: &Ledger, trail: &Trail, follows: Tail, pieces: &mut Vec<Piece>) 
     } else {
         forms
             .into_iter()
-            .map(|form| {
-                std::iter::once(form)
-                    .chain(lines.iter().cloned())
-                    .collect::<Vec<_>>()
-                    .join("\n")
-            })
+            .map(|form| std::iter::once(form).chain(lines.iter().cloned()).collect::<Vec<_>>().join("\n"))
             .collect()
     };
-    pieces.push(Piece {
-        section: 9,
-        order: 0,
-        rank: 4,
-        forms,
-    });
+    pieces.push(Piece { section: 9, order: 0, rank: 4, forms });
 }

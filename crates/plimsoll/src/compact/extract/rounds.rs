@@ -64,10 +64,8 @@ pub(super) fn session(seed: u64, turns: usize, noise: usize) -> Session {
 
 impl Session {
     pub(super) fn body(&self) -> Vec<u8> {
-        serde_json::to_vec(
-            &json!({"model": "claude-sonnet-4-5", "max_tokens": 1_000, "messages": self.messages}),
-        )
-        .unwrap()
+        serde_json::to_vec(&json!({"model": "claude-sonnet-4-5", "max_tokens": 1_000, "messages": self.messages}))
+            .unwrap()
     }
 
     /// Something that must come through, of one of many shapes.
@@ -76,21 +74,10 @@ impl Session {
         let t = self.turn;
         match self.random.below(22) {
             0 => format!("Never write to the table audit_{n} directly."),
-            1 => format!(
-                "The monthly budget is {},{:03}.50 EUR.",
-                n % 90 + 1,
-                n % 1_000
-            ),
-            2 => format!(
-                "Deadline: 2026-0{}-{:02} at 17:30 CET.",
-                n % 9 + 1,
-                n % 28 + 1
-            ),
+            1 => format!("The monthly budget is {},{:03}.50 EUR.", n % 90 + 1, n % 1_000),
+            2 => format!("Deadline: 2026-0{}-{:02} at 17:30 CET.", n % 9 + 1, n % 28 + 1),
             3 => format!("Always run `make check-{n}` before a commit."),
-            4 => format!(
-                "Put the report into /srv/team share/Q{} results/out {n}.csv and nowhere else.",
-                n % 4 + 1
-            ),
+            4 => format!("Put the report into /srv/team share/Q{} results/out {n}.csv and nowhere else.", n % 4 + 1),
             5 => format!("Bitte höchstens {n} Anfragen pro Minute."),
             6 => format!("N'utilise jamais la clé zz-{n}."),
             7 => format!("导出文件不要超过 {n} 行。"),
@@ -98,10 +85,7 @@ impl Session {
             9 => format!("タイムアウトは必ず {n} ミリ秒にしてください。"),
             10 => format!("El identificador del cliente es CL-{n}-X."),
             11 => format!("Set `RETRY_{n} = {}` in the settings.", n % 7 + 2),
-            12 => format!(
-                "By the way I prefer tabs of width {} in the files of group {n}.",
-                n % 6 + 2
-            ),
+            12 => format!("By the way I prefer tabs of width {} in the files of group {n}.", n % 6 + 2),
             13 => format!("Do not rename handler_{n}; others depend on it."),
             14 => format!("Only v{}.{}.{n} of the driver is allowed.", t % 5, n % 10),
             15 => format!("Send questions to ops-{n}@example.org, not to me."),
@@ -118,11 +102,8 @@ impl Session {
     fn request(&mut self) -> String {
         let fact = self.fact();
         self.facts.push(fact.clone());
-        let task = format!(
-            "Please take care of part {}-{} of the migration next.",
-            self.turn,
-            self.random.below(1_000)
-        );
+        let task =
+            format!("Please take care of part {}-{} of the migration next.", self.turn, self.random.below(1_000));
         match self.random.below(4) {
             0 => format!("{task} {fact}"),
             1 => fact,
@@ -138,10 +119,7 @@ impl Session {
                 }
                 text
             }
-            _ => format!(
-                "{task}\n\nNotes:\n- {}\n- {fact}\n\n```\nlet x = {};\n```",
-                FILLER[0], self.turn
-            ),
+            _ => format!("{task}\n\nNotes:\n- {}\n- {fact}\n\n```\nlet x = {};\n```", FILLER[0], self.turn),
         }
     }
 
@@ -149,8 +127,7 @@ impl Session {
     pub(super) fn turn(&mut self) {
         self.turn += 1;
         let request = self.request();
-        self.messages
-            .push(json!({"role": "user", "content": request}));
+        self.messages.push(json!({"role": "user", "content": request}));
         for step in 0..=self.random.below(3) {
             let id = format!("toolu_{}_{step}", self.turn);
             let decoy = format!(
@@ -161,24 +138,15 @@ impl Session {
             let noise = "the quick brown fox jumps over the lazy dog\n".repeat(self.noise / 44 + 1);
             let fails = self.random.below(4) == 0;
             let (name, input) = match self.random.below(3) {
-                0 => (
-                    "Read",
-                    json!({"file_path": format!("/w/src/mod {}/part_{step}.rs", self.turn)}),
-                ),
-                1 => (
-                    "Bash",
-                    json!({"command": format!("cargo test -p part{}", self.turn)}),
-                ),
+                0 => ("Read", json!({"file_path": format!("/w/src/mod {}/part_{step}.rs", self.turn)})),
+                1 => ("Bash", json!({"command": format!("cargo test -p part{}", self.turn)})),
                 _ => (
                     "Edit",
                     json!({"file_path": format!("/w/src/lib_{}.rs", self.turn % 5), "old_string": "a", "new_string": "b"}),
                 ),
             };
             let content = if fails {
-                format!(
-                    "Exit code 101\nerror: assertion {step} of part {} failed\n{decoy}\n{noise}",
-                    self.turn
-                )
+                format!("Exit code 101\nerror: assertion {step} of part {} failed\n{decoy}\n{noise}", self.turn)
             } else {
                 format!("{noise}{decoy}\n{noise}")
             };
@@ -188,7 +156,9 @@ impl Session {
                 {"type": "tool_use", "id": id, "name": name, "input": input}]}));
             self.messages.push(json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": id, "content": content, "is_error": fails}]}));
         }
-        self.messages.push(json!({"role": "assistant", "content": format!("Part {} is done; its checks pass now.", self.turn)}));
+        self.messages.push(
+            json!({"role": "assistant", "content": format!("Part {} is done; its checks pass now.", self.turn)}),
+        );
     }
 
     /// One round: everything up to a legal cut is replaced so that the whole takes about `target` tokens.
@@ -207,9 +177,7 @@ impl Session {
         while start < messages.len() && messages[start].results().next().is_some() {
             start += 1;
         }
-        let splits_turn = messages
-            .get(start)
-            .is_some_and(|message| message.role == Role::Assistant);
+        let splits_turn = messages.get(start).is_some_and(|message| message.role == Role::Assistant);
         let epoch = format!("s1/~{round:012x}");
         let profile = Profile::default();
         let request = Request {
@@ -238,15 +206,10 @@ impl Session {
             tokens_before: Tokens(0),
             tokens_after: Tokens(0),
         };
-        let spliced = splice(&body, &document.rewrite(&rewrite).unwrap())
-            .unwrap()
-            .into_owned();
+        let spliced = splice(&body, &document.rewrite(&rewrite).unwrap()).unwrap().into_owned();
         let mut read: Value = serde_json::from_slice(&spliced).unwrap();
         self.messages = serde_json::from_value(read["messages"].take()).unwrap();
-        assert!(
-            rough(&text) <= Tokens(target * 2 / 3),
-            "the bound holds in round {round}"
-        );
+        assert!(rough(&text) <= Tokens(target * 2 / 3), "the bound holds in round {round}");
         text
     }
 
@@ -264,20 +227,14 @@ impl Session {
             }
         }
         let mut text = String::new();
-        self.messages
-            .iter()
-            .for_each(|message| read(message, &mut text));
+        self.messages.iter().for_each(|message| read(message, &mut text));
         text
     }
 }
 
 fn lost(session: &Session) -> Vec<&String> {
     let text = session.text();
-    session
-        .facts
-        .iter()
-        .filter(|fact| !text.contains(fact.as_str()))
-        .collect()
+    session.facts.iter().filter(|fact| !text.contains(fact.as_str())).collect()
 }
 
 #[test]
@@ -295,15 +252,9 @@ fn five_rounds_lose_nothing_that_was_laid_down() {
                 );
                 let carried = Ledger::parse(&summary);
                 for decoy in &session.decoys {
+                    assert!(!summary.contains(decoy.as_str()), "a decoy is in the summary");
                     assert!(
-                        !summary.contains(decoy.as_str()),
-                        "a decoy is in the summary"
-                    );
-                    assert!(
-                        carried
-                            .words
-                            .iter()
-                            .all(|words| !words.text.contains("decoy-")),
+                        carried.words.iter().all(|words| !words.text.contains("decoy-")),
                         "a decoy is an instruction"
                     );
                 }
@@ -325,18 +276,11 @@ fn twenty_rounds_do_not_grow_and_do_not_drift() {
         for _ in 0..round % 2 {
             session.turn();
         }
-        session
-            .messages
-            .push(json!({"role": "user", "content": "go on"}));
-        session
-            .messages
-            .push(json!({"role": "assistant", "content": "I went on."}));
+        session.messages.push(json!({"role": "user", "content": "go on"}));
+        session.messages.push(json!({"role": "assistant", "content": "I went on."}));
     }
     let text = session.text();
-    let kept = early
-        .iter()
-        .filter(|fact| text.contains(fact.as_str()))
-        .count();
+    let kept = early.iter().filter(|fact| text.contains(fact.as_str())).count();
     assert_eq!(kept, early.len(), "{text}");
 }
 
@@ -346,40 +290,23 @@ fn what_does_not_fit_is_counted_and_recallable() {
     let summary = session.compact(1_500, 0);
     let ledger = Ledger::parse(&summary);
     assert!(ledger.left_out.passages > 0);
-    assert!(
-        summary.contains("not shown: ") && summary.contains("recall `s1/~000000000000`"),
-        "{summary}"
-    );
+    assert!(summary.contains("not shown: ") && summary.contains("recall `s1/~000000000000`"), "{summary}");
 }
 
 #[test]
 fn a_changed_limit_keeps_both_and_says_which_holds() {
     let mut session = session(31, 2, 800);
-    session
-        .messages
-        .push(json!({"role": "user", "content": "The upload limit is 30 files."}));
-    session
-        .messages
-        .push(json!({"role": "assistant", "content": "Noted."}));
+    session.messages.push(json!({"role": "user", "content": "The upload limit is 30 files."}));
+    session.messages.push(json!({"role": "assistant", "content": "Noted."}));
     session.turn();
-    session
-        .messages
-        .push(json!({"role": "user", "content": "The upload limit is now 50 files, not 30."}));
-    session
-        .messages
-        .push(json!({"role": "assistant", "content": "Noted, 50."}));
+    session.messages.push(json!({"role": "user", "content": "The upload limit is now 50 files, not 30."}));
+    session.messages.push(json!({"role": "assistant", "content": "Noted, 50."}));
     for round in 0..4 {
         for _ in 0..4 {
             session.turn();
         }
         let summary = session.compact(3_000, round);
-        assert!(
-            summary.contains("- [3; changed by 5] The upload limit is 30 files."),
-            "{summary}"
-        );
-        assert!(
-            summary.contains("- [5] The upload limit is now 50 files, not 30."),
-            "{summary}"
-        );
+        assert!(summary.contains("- [3; changed by 5] The upload limit is 30 files."), "{summary}");
+        assert!(summary.contains("- [5] The upload limit is now 50 files, not 30."), "{summary}");
     }
 }

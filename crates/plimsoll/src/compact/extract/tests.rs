@@ -30,19 +30,9 @@ fn made(body: &[u8], budget: u64) -> Extract {
 fn the_nine_sections_stand_in_order() {
     let session = session(3, 12, 2_000);
     let extract = made(&session.body(), 3_000);
-    let headings: Vec<&str> = extract
-        .summary
-        .lines()
-        .filter(|line| line.starts_with("## "))
-        .collect();
-    let numbers: Vec<String> = headings
-        .iter()
-        .map(|line| line.chars().skip(3).take(2).collect())
-        .collect();
-    assert_eq!(
-        numbers,
-        ["1.", "2.", "3.", "4.", "5.", "6.", "7.", "8.", "9."]
-    );
+    let headings: Vec<&str> = extract.summary.lines().filter(|line| line.starts_with("## ")).collect();
+    let numbers: Vec<String> = headings.iter().map(|line| line.chars().skip(3).take(2).collect()).collect();
+    assert_eq!(numbers, ["1.", "2.", "3.", "4.", "5.", "6.", "7.", "8.", "9."]);
     assert_eq!(Ledger::parse(&extract.summary), extract.ledger);
     assert!(extract.carried.constraints > 0);
 }
@@ -55,10 +45,7 @@ fn the_same_input_gives_the_same_bytes() {
 
 #[test]
 fn a_transcript_without_a_user_is_summarised_too() {
-    let extract = made(
-        br#"{"model":"claude-x","messages":[{"role":"assistant","content":"Hello."}]}"#,
-        400,
-    );
+    let extract = made(br#"{"model":"claude-x","messages":[{"role":"assistant","content":"Hello."}]}"#, 400);
     assert!(extract.summary.contains("Hello."), "{}", extract.summary);
 }
 
@@ -78,11 +65,7 @@ fn instructions_steer_and_select_nothing_away() {
             profile: &profile,
             instructions,
         };
-        extract(
-            document.transcript(),
-            0..document.transcript().messages.len(),
-            &request,
-        )
+        extract(document.transcript(), 0..document.transcript().messages.len(), &request)
     };
     let plain = with(None);
     let steered = with(Some("keep lib_3.rs and its assertion"));
@@ -96,7 +79,6 @@ fn instructions_steer_and_select_nothing_away() {
 }
 
 #[test]
-#[expect(clippy::too_many_lines, reason = "the snapshot is the test")]
 fn a_stranger_can_go_on_from_it() {
     let extract = made(&session(1, 6, 600).body(), 1_200);
     insta::assert_snapshot!(extract.summary, @r#"

@@ -27,10 +27,7 @@ pub struct Command {
 pub(super) fn shown(line: &str) -> String {
     // Where a program is told to go first is not what it is told to do.
     let line = line.trim();
-    let bare = line
-        .strip_prefix("cd ")
-        .and_then(|rest| rest.split_once("&&"))
-        .map_or(line, |(_, rest)| rest.trim());
+    let bare = line.strip_prefix("cd ").and_then(|rest| rest.split_once("&&")).map_or(line, |(_, rest)| rest.trim());
     one_line(bare, COMMAND)
 }
 
@@ -51,24 +48,14 @@ impl Commands {
     }
 
     pub(super) fn ran(&mut self, line: &str, outcome: Outcome, turn: u32) {
-        self.merge(vec![Command {
-            line: line.to_owned(),
-            runs: 1,
-            outcome,
-            turn,
-        }]);
+        self.merge(vec![Command { line: line.to_owned(), runs: 1, outcome, turn }]);
     }
 
     pub(super) fn merge(&mut self, newer: Vec<Command>) {
         for command in newer {
             self.clock += 1;
-            let place = *self
-                .places
-                .entry(command.line.clone())
-                .or_insert(self.list.len());
-            if let (Some(known), Some(order)) =
-                (self.list.get_mut(place), self.order.get_mut(place))
-            {
+            let place = *self.places.entry(command.line.clone()).or_insert(self.list.len());
+            if let (Some(known), Some(order)) = (self.list.get_mut(place), self.order.get_mut(place)) {
                 known.runs = known.runs.saturating_add(command.runs);
                 (known.outcome, known.turn, *order) = (command.outcome, command.turn, self.clock);
             } else {
@@ -96,12 +83,7 @@ mod tests {
         commands.ran("b", Outcome::Ok, 1);
         commands.ran("a", Outcome::Exit(0), 2);
         let list = commands.into_list();
-        assert_eq!(
-            list.iter()
-                .map(|command| command.line.as_str())
-                .collect::<Vec<_>>(),
-            ["b", "a"]
-        );
+        assert_eq!(list.iter().map(|command| command.line.as_str()).collect::<Vec<_>>(), ["b", "a"]);
         assert_eq!((list[1].runs, list[1].outcome), (2, Outcome::Exit(0)));
     }
 

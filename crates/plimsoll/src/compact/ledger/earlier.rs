@@ -13,16 +13,9 @@ pub(super) fn told(text: &str) -> String {
         "\nContinue the conversation from where",
         "</summary>",
     ];
-    let start = BEFORE
-        .iter()
-        .filter_map(|mark| text.find(mark).map(|at| at + mark.len()))
-        .min();
+    let start = BEFORE.iter().filter_map(|mark| text.find(mark).map(|at| at + mark.len())).min();
     let told = start.and_then(|at| text.get(at..)).unwrap_or(text);
-    let end = AFTER
-        .iter()
-        .filter_map(|mark| told.rfind(mark))
-        .min()
-        .unwrap_or(told.len());
+    let end = AFTER.iter().filter_map(|mark| told.rfind(mark)).min().unwrap_or(told.len());
     defuse(told.get(..end).unwrap_or(told).trim().to_owned())
 }
 
@@ -53,16 +46,8 @@ pub(crate) fn shorten(text: &str, limit: u64, count: &dyn Fn(&str) -> Tokens) ->
         }
     }
     kept.sort_by_key(|(place, _)| *place);
-    let joined = kept
-        .into_iter()
-        .map(|(_, section)| section)
-        .collect::<Vec<_>>()
-        .join("\n");
-    if count(&joined).0 <= limit {
-        joined
-    } else {
-        middle_out(&joined, limit, count)
-    }
+    let joined = kept.into_iter().map(|(_, section)| section).collect::<Vec<_>>().join("\n");
+    if count(&joined).0 <= limit { joined } else { middle_out(&joined, limit, count) }
 }
 
 /// The numbered sections of a summary; what stands before the first has the number 0.
@@ -77,9 +62,7 @@ fn sections(text: &str) -> Vec<(u8, &str)> {
             (!indented && rest.starts_with(' ') && (1..=9).contains(&number)).then_some(number)
         });
         // Sections count up; a numbered list inside one does not go on where the sections are.
-        if let Some(number) =
-            number.filter(|number| *number == starts.last().map_or(0, |(last, _)| *last) + 1)
-        {
+        if let Some(number) = number.filter(|number| *number == starts.last().map_or(0, |(last, _)| *last) + 1) {
             starts.push((number, at));
         }
         at += line.len();
@@ -93,9 +76,10 @@ fn sections(text: &str) -> Vec<(u8, &str)> {
     }
     let ends = starts.iter().skip(1).map(|(_, at)| *at).chain([text.len()]);
     sections.extend(
-        starts.iter().zip(ends).map(|((number, start), end)| {
-            (*number, text.get(*start..end).unwrap_or("").trim_end())
-        }),
+        starts
+            .iter()
+            .zip(ends)
+            .map(|((number, start), end)| (*number, text.get(*start..end).unwrap_or("").trim_end())),
     );
     sections
 }
@@ -107,18 +91,11 @@ fn middle_out(text: &str, limit: u64, count: &dyn Fn(&str) -> Tokens) -> String 
         return text.to_owned();
     }
     let length = text.chars().count();
-    let mut keep =
-        usize::try_from(limit.saturating_sub(12).saturating_mul(length as u64) / cost.max(1))
-            .unwrap_or(0);
+    let mut keep = usize::try_from(limit.saturating_sub(12).saturating_mul(length as u64) / cost.max(1)).unwrap_or(0);
     for _ in 0..8 {
         let head: String = text.chars().take(keep / 2).collect();
         let tail: String = text.chars().skip(length - (keep - keep / 2)).collect();
-        let cut = format!(
-            "{}\n[… {} characters left out …]\n{}",
-            head.trim_end(),
-            length - keep,
-            tail.trim_start()
-        );
+        let cut = format!("{}\n[… {} characters left out …]\n{}", head.trim_end(), length - keep, tail.trim_start());
         if count(&cut).0 <= limit {
             return cut;
         }
@@ -145,33 +122,21 @@ mod tests {
     #[test]
     fn requests_and_what_was_pending_outlast_code() {
         let body = "word ".repeat(120);
-        let sections: Vec<String> = (1..=9)
-            .map(|number| format!("{number}. Section {number}:\n{body}"))
-            .collect();
+        let sections: Vec<String> = (1..=9).map(|number| format!("{number}. Section {number}:\n{body}")).collect();
         let text = sections.join("\n");
         let short = shorten(&text, 500, &rough);
         assert!(rough(&short) <= Tokens(500));
         for number in [1, 6, 8] {
-            assert!(
-                short.contains(&format!("{number}. Section {number}:")),
-                "{short}"
-            );
+            assert!(short.contains(&format!("{number}. Section {number}:")), "{short}");
         }
         assert!(!short.contains("3. Section 3:"), "{short}");
-        assert_eq!(
-            shorten(&short, 500, &rough),
-            short,
-            "what was shortened once stays as it is"
-        );
+        assert_eq!(shorten(&short, 500, &rough), short, "what was shortened once stays as it is");
     }
 
     #[test]
     fn a_text_without_sections_loses_its_middle() {
         let short = shorten(&"ab ".repeat(1_000), 100, &rough);
-        assert!(
-            rough(&short) <= Tokens(100) && short.contains("characters left out"),
-            "{short}"
-        );
+        assert!(rough(&short) <= Tokens(100) && short.contains("characters left out"), "{short}");
         assert_eq!(shorten("a b c", 0, &rough).len(), 0);
     }
 }

@@ -52,13 +52,8 @@ impl Failures {
 
     pub(super) fn failed(&mut self, signature: &str, source: &str, turn: u32) {
         let alike = kind(signature);
-        let known = self
-            .list
-            .iter_mut()
-            .enumerate()
-            .rev()
-            .take(64)
-            .find(|(_, known)| kind(&known.signature) == alike);
+        let known =
+            self.list.iter_mut().enumerate().rev().take(64).find(|(_, known)| kind(&known.signature) == alike);
         let place = if let Some((place, known)) = known {
             known.times = known.times.saturating_add(1);
             known.turn = turn;
@@ -96,16 +91,10 @@ impl Failures {
         let mut fixed = false;
         let list = &mut self.list;
         self.changed.retain_mut(|(place, paths)| {
-            let Some(failure) = list
-                .get_mut(*place)
-                .filter(|failure| alike_source(&failure.source, source))
-            else {
+            let Some(failure) = list.get_mut(*place).filter(|failure| alike_source(&failure.source, source)) else {
                 return true;
             };
-            failure.fix = Some(Fix {
-                turn,
-                after: std::mem::take(paths),
-            });
+            failure.fix = Some(Fix { turn, after: std::mem::take(paths) });
             fixed = true;
             false
         });
@@ -115,11 +104,7 @@ impl Failures {
     pub(super) fn merge(&mut self, newer: Vec<Failure>) {
         for failure in newer {
             let alike = kind(&failure.signature);
-            match self
-                .list
-                .iter_mut()
-                .find(|known| kind(&known.signature) == alike)
-            {
+            match self.list.iter_mut().find(|known| kind(&known.signature) == alike) {
                 Some(known) => {
                     let times = known.times.saturating_add(failure.times);
                     *known = Failure { times, ..failure };
@@ -160,13 +145,7 @@ mod tests {
         assert!(!failures.succeeded("cargo test", 3));
         assert_eq!(failures.list.len(), 2);
         assert_eq!(failures.list[0].times, 2);
-        assert_eq!(
-            failures.list[0].fix,
-            Some(Fix {
-                turn: 3,
-                after: vec!["e.rs".into(), "c.rs".into()]
-            })
-        );
+        assert_eq!(failures.list[0].fix, Some(Fix { turn: 3, after: vec!["e.rs".into(), "c.rs".into()] }));
         assert_eq!(failures.list[1].fix, None);
     }
 }

@@ -16,9 +16,7 @@ use super::todos::checklist;
 use super::trail::{Step, Trail};
 use super::{Ledger, Note, PendingCall, Words, value};
 use crate::compact::continuation::parse_continuation;
-use crate::transcript::{
-    Author, BlockKind, Message, ToolCall, ToolResult, Transcript, is_summary, typed_words,
-};
+use crate::transcript::{Author, BlockKind, Message, ToolCall, ToolResult, Transcript, is_summary, typed_words};
 
 /// How long a report or decision may be, in characters.
 pub(super) const NOTE: usize = 320;
@@ -100,8 +98,7 @@ impl Gather {
                 BlockKind::ToolCall(call) => self.call(call),
                 BlockKind::ToolResult(result) => self.result(result),
                 BlockKind::Compaction(Some(text)) => {
-                    self.ledger.earlier =
-                        Some(super::earlier::told(&text.decode())).filter(|told| !told.is_empty());
+                    self.ledger.earlier = Some(super::earlier::told(&text.decode())).filter(|told| !told.is_empty());
                 }
                 _ => {}
             }
@@ -126,12 +123,7 @@ impl Gather {
         self.end_turn();
         self.ledger.turns = self.ledger.turns.saturating_add(1);
         if !words.is_empty() {
-            self.ledger.words.push(Words {
-                turn: self.ledger.turns,
-                part: false,
-                text: words,
-                changed_by: None,
-            });
+            self.ledger.words.push(Words { turn: self.ledger.turns, part: false, text: words, changed_by: None });
         }
     }
 
@@ -148,11 +140,7 @@ impl Gather {
             carried.earlier = Some(narrative.to_owned());
         }
         for words in &carried.words {
-            self.terms.extend(
-                value::words(&words.text)
-                    .filter(|word| value::is_traceable(word))
-                    .map(str::to_owned),
-            );
+            self.terms.extend(value::words(&words.text).filter(|word| value::is_traceable(word)).map(str::to_owned));
         }
         self.known.extend(carried.names.iter().cloned());
         self.items.merge(std::mem::take(&mut carried.items));
@@ -175,11 +163,7 @@ impl Gather {
                 let told = opening(&text, NOTE);
                 self.note(told, false);
             } else {
-                for passage in passages(&text)
-                    .into_iter()
-                    .filter(|passage| decides(passage))
-                    .take(2)
-                {
+                for passage in passages(&text).into_iter().filter(|passage| decides(passage)).take(2) {
                     self.note(one_line(passage, NOTE), true);
                 }
             }
@@ -189,19 +173,9 @@ impl Gather {
     }
 
     pub(super) fn note(&mut self, text: String, decided: bool) {
-        let known = self
-            .ledger
-            .notes
-            .iter()
-            .rev()
-            .take(8)
-            .any(|note| note.text == text);
+        let known = self.ledger.notes.iter().rev().take(8).any(|note| note.text == text);
         if !text.is_empty() && !known {
-            self.ledger.notes.push(Note {
-                turn: self.ledger.turns,
-                text,
-                decided,
-            });
+            self.ledger.notes.push(Note { turn: self.ledger.turns, text, decided });
         }
     }
 
@@ -224,17 +198,8 @@ impl Gather {
             self.by_id.insert(id.clone(), self.open.len());
         }
         // A call without a name is a call all the same.
-        let name = if name.trim().is_empty() {
-            "tool".into()
-        } else {
-            name
-        };
-        self.open.push(OpenCall {
-            id,
-            tool: one_line(&name, 60),
-            reading,
-            turn: self.ledger.turns,
-        });
+        let name = if name.trim().is_empty() { "tool".into() } else { name };
+        self.open.push(OpenCall { id, tool: one_line(&name, 60), reading, turn: self.ledger.turns });
     }
 
     /// Notes identifiers of the user's that a call names too.
@@ -282,11 +247,7 @@ impl Gather {
 
     fn finish(mut self, answered_later: &HashSet<String>) -> (Ledger, Trail) {
         for call in std::mem::take(&mut self.open) {
-            if call
-                .id
-                .as_ref()
-                .is_some_and(|id| answered_later.contains(id))
-            {
+            if call.id.as_ref().is_some_and(|id| answered_later.contains(id)) {
                 continue;
             }
             let about = call
@@ -294,13 +255,7 @@ impl Gather {
                 .command
                 .as_deref()
                 .map(commands::shown)
-                .or_else(|| {
-                    call.reading
-                        .touches
-                        .into_iter()
-                        .next()
-                        .map(|(path, _)| path)
-                })
+                .or_else(|| call.reading.touches.into_iter().next().map(|(path, _)| path))
                 .or(call.reading.about);
             let about = one_line(&about.unwrap_or_default(), 200);
             if about.is_empty() {
@@ -312,11 +267,7 @@ impl Gather {
                 outcome: Outcome::Unanswered,
                 line: None,
             });
-            self.ledger.pending.push(PendingCall {
-                tool: call.tool,
-                about,
-                turn: call.turn,
-            });
+            self.ledger.pending.push(PendingCall { tool: call.tool, about, turn: call.turn });
         }
         // The report of the turn that the cut ends or splits.
         self.end_turn();
@@ -352,7 +303,5 @@ fn decides(passage: &str) -> bool {
         return false;
     }
     let lower = passage.to_lowercase();
-    LEXICON
-        .decides
-        .is_in(&lower, &plain_words(&lower).collect::<Vec<_>>())
+    LEXICON.decides.is_in(&lower, &plain_words(&lower).collect::<Vec<_>>())
 }

@@ -30,16 +30,8 @@ pub enum Touch {
 }
 
 impl Touch {
-    const ALL: [Self; 8] = [
-        Self::Created,
-        Self::Edited,
-        Self::Deleted,
-        Self::Deployed,
-        Self::Ran,
-        Self::Read,
-        Self::Listed,
-        Self::Used,
-    ];
+    const ALL: [Self; 8] =
+        [Self::Created, Self::Edited, Self::Deleted, Self::Deployed, Self::Ran, Self::Read, Self::Listed, Self::Used];
 
     /// Its name, as shown.
     pub const fn name(self) -> &'static str {
@@ -57,10 +49,7 @@ impl Touch {
 
     /// Whether it changes the item.
     pub const fn changes(self) -> bool {
-        matches!(
-            self,
-            Self::Created | Self::Edited | Self::Deleted | Self::Deployed
-        )
+        matches!(self, Self::Created | Self::Edited | Self::Deleted | Self::Deployed)
     }
 
     pub(super) fn read(name: &str) -> Option<Self> {
@@ -106,26 +95,14 @@ pub(super) struct Items {
 
 impl Items {
     pub(super) fn of(list: Vec<Item>) -> Self {
-        let places = list
-            .iter()
-            .enumerate()
-            .map(|(place, item)| (item.path.clone(), place))
-            .collect();
+        let places = list.iter().enumerate().map(|(place, item)| (item.path.clone(), place)).collect();
         Self { list, places }
     }
 
     /// Records a touch. Writing what is already known is editing it; listing what is otherwise known says nothing new.
     pub(super) fn touch(&mut self, path: &str, touch: Touch, outcome: Outcome, turn: u32) {
-        if let Some(item) = self
-            .places
-            .get(path)
-            .and_then(|place| self.list.get_mut(*place))
-        {
-            let touch = if touch == Touch::Created && item.last != Touch::Deleted {
-                Touch::Edited
-            } else {
-                touch
-            };
+        if let Some(item) = self.places.get(path).and_then(|place| self.list.get_mut(*place)) {
+            let touch = if touch == Touch::Created && item.last != Touch::Deleted { Touch::Edited } else { touch };
             item.add(touch, 1);
             // Reading does not hide how the last change ended, unless that went well.
             if touch.changes() || !item.last.changes() || !item.outcome.is_failure() {
@@ -134,30 +111,17 @@ impl Items {
             item.turn = turn;
         } else {
             self.places.insert(path.to_owned(), self.list.len());
-            self.list.push(Item {
-                path: path.to_owned(),
-                touches: vec![(touch, 1)],
-                last: touch,
-                outcome,
-                turn,
-            });
+            self.list.push(Item { path: path.to_owned(), touches: vec![(touch, 1)], last: touch, outcome, turn });
         }
     }
 
     /// Adds what a later part of the history knows.
     pub(super) fn merge(&mut self, newer: Vec<Item>) {
         for item in newer {
-            if let Some(known) = self
-                .places
-                .get(&item.path)
-                .and_then(|place| self.list.get_mut(*place))
-            {
+            if let Some(known) = self.places.get(&item.path).and_then(|place| self.list.get_mut(*place)) {
                 for (touch, times) in item.touches {
-                    let touch = if touch == Touch::Created && known.last != Touch::Deleted {
-                        Touch::Edited
-                    } else {
-                        touch
-                    };
+                    let touch =
+                        if touch == Touch::Created && known.last != Touch::Deleted { Touch::Edited } else { touch };
                     known.add(touch, times);
                 }
                 let last = if item.last == Touch::Created && known.last != Touch::Deleted {
@@ -188,10 +152,7 @@ mod tests {
         items.touch("a", Touch::Created, Outcome::Failed, 2);
         items.touch("a", Touch::Read, Outcome::Ok, 2);
         let item = &items.list[0];
-        assert_eq!(
-            item.touches,
-            [(Touch::Created, 1), (Touch::Edited, 1), (Touch::Read, 1)]
-        );
+        assert_eq!(item.touches, [(Touch::Created, 1), (Touch::Edited, 1), (Touch::Read, 1)]);
         assert_eq!(
             (item.last, item.outcome),
             (Touch::Edited, Outcome::Failed),
@@ -208,10 +169,7 @@ mod tests {
         newer.touch("b", Touch::Read, Outcome::Ok, 3);
         older.merge(newer.list);
         assert_eq!(older.list.len(), 2);
-        assert_eq!(
-            older.list[0].touches,
-            [(Touch::Read, 1), (Touch::Edited, 1)]
-        );
+        assert_eq!(older.list[0].touches, [(Touch::Read, 1), (Touch::Edited, 1)]);
         assert_eq!(older.list[0].turn, 3);
     }
 }

@@ -6,8 +6,7 @@ use std::sync::LazyLock;
 use super::value;
 
 /// The lists, read at first use.
-pub(crate) static LEXICON: LazyLock<Lexicon> =
-    LazyLock::new(|| Lexicon::read(include_str!("lexicon.txt")));
+pub(crate) static LEXICON: LazyLock<Lexicon> = LazyLock::new(|| Lexicon::read(include_str!("lexicon.txt")));
 
 /// All lists.
 #[derive(Debug, Default)]
@@ -46,26 +45,17 @@ pub(crate) struct WordList {
 impl WordList {
     /// Whether a word is in the list.
     pub(crate) fn has(&self, word: &str) -> bool {
-        self.words.contains(word)
-            || self
-                .beginnings
-                .iter()
-                .any(|beginning| word.starts_with(beginning))
+        self.words.contains(word) || self.beginnings.iter().any(|beginning| word.starts_with(beginning))
     }
 
     /// Whether a lower-case text, given with its words, holds something of the list.
     pub(crate) fn is_in(&self, lower: &str, words: &[&str]) -> bool {
-        words.iter().any(|word| self.has(word))
-            || self.phrases.iter().any(|phrase| lower.contains(phrase))
+        words.iter().any(|word| self.has(word)) || self.phrases.iter().any(|phrase| lower.contains(phrase))
     }
 
     /// Whether a lower-case text begins with something of the list.
     pub(crate) fn opens(&self, lower: &str) -> bool {
-        let first = lower
-            .split_whitespace()
-            .next()
-            .unwrap_or("")
-            .trim_end_matches([',', ':']);
+        let first = lower.split_whitespace().next().unwrap_or("").trim_end_matches([',', ':']);
         self.has(first) || self.phrases.iter().any(|phrase| lower.starts_with(phrase))
     }
 
@@ -90,15 +80,8 @@ impl Lexicon {
         let mut lexicon = Self::default();
         let mut unknown = WordList::default();
         let mut name = "";
-        for line in text
-            .lines()
-            .map(str::trim)
-            .filter(|line| !line.is_empty() && !line.starts_with('#'))
-        {
-            if let Some(section) = line
-                .strip_prefix('[')
-                .and_then(|line| line.strip_suffix(']'))
-            {
+        for line in text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')) {
+            if let Some(section) = line.strip_prefix('[').and_then(|line| line.strip_suffix(']')) {
                 name = section;
                 continue;
             }
@@ -114,10 +97,7 @@ impl Lexicon {
                 "decides" => &mut lexicon.decides,
                 _ => &mut unknown,
             };
-            line.split(',')
-                .map(str::trim)
-                .filter(|entry| !entry.is_empty())
-                .for_each(|entry| list.add(entry));
+            line.split(',').map(str::trim).filter(|entry| !entry.is_empty()).for_each(|entry| list.add(entry));
         }
         lexicon
     }
@@ -142,26 +122,17 @@ mod tests {
         ];
         for list in lists {
             assert!(!list.words.is_empty() || !list.phrases.is_empty());
-            for entry in list
-                .words
-                .iter()
-                .chain(&list.phrases)
-                .chain(&list.beginnings)
-            {
+            for entry in list.words.iter().chain(&list.phrases).chain(&list.beginnings) {
                 assert_eq!(entry.to_lowercase(), **entry);
             }
         }
-        let sections = include_str!("lexicon.txt")
-            .lines()
-            .filter(|line| line.starts_with('['))
-            .count();
+        let sections = include_str!("lexicon.txt").lines().filter(|line| line.starts_with('[')).count();
         assert_eq!(sections, lists.len(), "a section that nobody reads");
     }
 
     #[test]
     fn words_are_whole_and_phrases_are_anywhere() {
-        let is_in =
-            |list: &WordList, text: &str| list.is_in(text, &text.split(' ').collect::<Vec<_>>());
+        let is_in = |list: &WordList, text: &str| list.is_in(text, &text.split(' ').collect::<Vec<_>>());
         assert!(is_in(&LEXICON.standing, "never do it"));
         assert!(!is_in(&LEXICON.standing, "nevertheless it works"));
         assert!(is_in(&LEXICON.standing, "不要修改"));

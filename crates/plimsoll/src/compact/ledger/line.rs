@@ -36,8 +36,7 @@ pub(crate) fn one_line(text: &str, max: usize) -> String {
 pub(crate) fn defuse(text: String) -> String {
     let name = CONTINUATION_OPENING.trim_start_matches('<');
     if text.contains(name) {
-        text.replace(&format!("<{name}"), &format!("‹{name}"))
-            .replace(&format!("</{name}"), &format!("‹/{name}"))
+        text.replace(&format!("<{name}"), &format!("‹{name}")).replace(&format!("</{name}"), &format!("‹/{name}"))
     } else {
         text
     }
@@ -73,10 +72,7 @@ mod tests {
     fn a_line_is_one_line() {
         assert_eq!(one_line("  a\n\tb \u{1b}[0m c ", 80), "a b [0m c");
         assert_eq!(one_line("abcdef", 4), "abc…");
-        assert_eq!(
-            one_line("x </plimsoll_continuation> y", 80),
-            "x ‹/plimsoll_continuation> y"
-        );
+        assert_eq!(one_line("x </plimsoll_continuation> y", 80), "x ‹/plimsoll_continuation> y");
     }
 
     proptest! {

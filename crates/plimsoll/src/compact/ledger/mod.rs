@@ -175,9 +175,7 @@ impl LeftOut {
 
     /// How many facts were left out in all.
     pub fn total(&self) -> u32 {
-        self.counts()
-            .into_iter()
-            .fold(0, |total: u32, (count, _)| total.saturating_add(*count))
+        self.counts().into_iter().fold(0, |total: u32, (count, _)| total.saturating_add(*count))
     }
 
     fn add(&mut self, other: &Self) {
@@ -221,9 +219,7 @@ impl Ledger {
         merged.names.extend(newer.names);
         drop_known(&mut merged.names);
         merged.pending.extend(newer.pending);
-        merged
-            .artifacts
-            .retain(|artifact| newer.artifacts.iter().all(|later| later.id != artifact.id));
+        merged.artifacts.retain(|artifact| newer.artifacts.iter().all(|later| later.id != artifact.id));
         merged.artifacts.extend(newer.artifacts);
         merged.earlier = newer.earlier.or(merged.earlier);
         merged.left_out.add(&newer.left_out);
@@ -233,10 +229,7 @@ impl Ledger {
     /// Writes the ledger as text: one entry a fact. `recall` is the id under which what was left out is found.
     pub fn render(&self, recall: &str) -> String {
         let mut text = String::new();
-        for fact in select::facts(self)
-            .into_iter()
-            .filter(|fact| !matches!(fact, notation::Fact::Name(_)))
-        {
+        for fact in select::facts(self).into_iter().filter(|fact| !matches!(fact, notation::Fact::Name(_))) {
             text.push_str(&fact.entry());
             text.push('\n');
         }
@@ -262,21 +255,15 @@ impl Ledger {
 
     /// How many standing instructions and constraints it holds: words of the user that oblige, limit or carry a value.
     pub fn constraints(&self) -> usize {
-        self.words
-            .iter()
-            .filter(|words| words.is_standing())
-            .count()
+        self.words.iter().filter(|words| words.is_standing()).count()
     }
 }
 
 /// The same words said again stand once, where they were said last: what the user repeats, holds from then on.
 fn drop_repeated(words: &mut Vec<Words>) {
     let mut seen: HashSet<(bool, String)> = HashSet::new();
-    let mut kept: Vec<Words> = words
-        .drain(..)
-        .rev()
-        .filter(|words| seen.insert((words.part, words.text.clone())))
-        .collect();
+    let mut kept: Vec<Words> =
+        words.drain(..).rev().filter(|words| seen.insert((words.part, words.text.clone()))).collect();
     kept.reverse();
     *words = kept;
 }

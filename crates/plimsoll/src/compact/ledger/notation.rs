@@ -49,33 +49,16 @@ impl Fact {
             Self::Words(words) => words_entry(words),
             Self::Item(item) => item_entry(item),
             Self::Command(command) => {
-                let times = if command.runs == 1 {
-                    String::new()
-                } else {
-                    format!("; {} runs", command.runs)
-                };
-                format!(
-                    "- [command] {}: {}{times}; at {}",
-                    span(&command.line),
-                    command.outcome.show(),
-                    command.turn
-                )
+                let times = if command.runs == 1 { String::new() } else { format!("; {} runs", command.runs) };
+                format!("- [command] {}: {}{times}; at {}", span(&command.line), command.outcome.show(), command.turn)
             }
             Self::Failure(failure) => failure_entry(failure),
             Self::Todo(todo) => format!("- [todo {}] {}", todo.status.name(), todo.what),
-            Self::Note(note) => format!(
-                "- [{} {}] {}",
-                if note.decided { "decided" } else { "after" },
-                note.turn,
-                note.text
-            ),
+            Self::Note(note) => {
+                format!("- [{} {}] {}", if note.decided { "decided" } else { "after" }, note.turn, note.text)
+            }
             Self::Name(name) => span(name),
-            Self::Pending(call) => format!(
-                "- [call] {}: {}; at {}",
-                span(&call.tool),
-                span(&call.about),
-                call.turn
-            ),
+            Self::Pending(call) => format!("- [call] {}: {}; at {}", span(&call.tool), span(&call.about), call.turn),
             Self::Artifact(artifact) => {
                 format!("- [recall] {}: {}", span(&artifact.id), artifact.what)
             }
@@ -87,11 +70,7 @@ impl Fact {
 fn words_entry(words: &Words) -> String {
     let part = if words.part { "…" } else { "" };
     let changed = words.changed_by.map_or(String::new(), |by| {
-        let partly = if passages(&words.text).len() > 1 {
-            "partly "
-        } else {
-            ""
-        };
+        let partly = if passages(&words.text).len() > 1 { "partly " } else { "" };
         format!("; {partly}changed by {by}")
     });
     let label = format!("- [{}{part}{changed}]", words.turn);
@@ -112,36 +91,19 @@ fn item_entry(item: &Item) -> String {
         }
     }
     let alone = matches!(item.touches.as_slice(), [(touch, _)] if *touch == item.last);
-    let last = if alone {
-        String::new()
-    } else {
-        format!("last {}, ", item.last.name())
-    };
-    format!(
-        "- [item] {}: {touches}; {last}{}; at {}",
-        span(&item.path),
-        item.outcome.show(),
-        item.turn
-    )
+    let last = if alone { String::new() } else { format!("last {}, ", item.last.name()) };
+    format!("- [item] {}: {touches}; {last}{}; at {}", span(&item.path), item.outcome.show(), item.turn)
 }
 
 fn failure_entry(failure: &Failure) -> String {
-    let times = if failure.times == 1 {
-        String::new()
-    } else {
-        format!("; {} times", failure.times)
-    };
+    let times = if failure.times == 1 { String::new() } else { format!("; {} times", failure.times) };
     let fix = match &failure.fix {
         None => "open".to_owned(),
         Some(fix) if fix.after.is_empty() => format!("fixed at {}", fix.turn),
         Some(fix) => format!(
             "fixed at {} after changing {}",
             fix.turn,
-            fix.after
-                .iter()
-                .map(|path| span(path))
-                .collect::<Vec<_>>()
-                .join(", ")
+            fix.after.iter().map(|path| span(path)).collect::<Vec<_>>().join(", ")
         ),
     };
     format!(
@@ -154,14 +116,7 @@ fn failure_entry(failure: &Failure) -> String {
 
 /// The entry that holds all names.
 pub(crate) fn names_entry(names: &[String]) -> String {
-    format!(
-        "- [names] {}",
-        names
-            .iter()
-            .map(|name| span(name))
-            .collect::<Vec<_>>()
-            .join(", ")
-    )
+    format!("- [names] {}", names.iter().map(|name| span(name)).collect::<Vec<_>>().join(", "))
 }
 
 /// The entry that says how far the ledger reaches and what it does not show.
@@ -201,10 +156,6 @@ pub(crate) fn span(text: &str) -> String {
         longest = longest.max(run);
     }
     let ticks = "`".repeat(longest + 1);
-    let pad = if text.starts_with('`') || text.ends_with('`') {
-        " "
-    } else {
-        ""
-    };
+    let pad = if text.starts_with('`') || text.ends_with('`') { " " } else { "" };
     format!("{ticks}{pad}{text}{pad}{ticks}")
 }

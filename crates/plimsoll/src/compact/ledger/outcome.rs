@@ -72,57 +72,30 @@ pub(crate) struct Told {
 /// Reads a result. Of a long one only the two ends are looked at: a status stands there.
 pub(crate) fn read(result: &ToolResult<'_>, is_command: bool) -> Told {
     let texts: Vec<Text<'_>> = result.texts().collect();
-    let head = texts
-        .first()
-        .map_or(Cow::Borrowed(""), |text| text.decode_start(WINDOW));
+    let head = texts.first().map_or(Cow::Borrowed(""), |text| text.decode_start(WINDOW));
     let tail = texts.last().map_or(Cow::Borrowed(""), |text| end_of(*text));
-    let status = if is_command {
-        exit_status(&head).or_else(|| exit_status(&tail))
-    } else {
-        None
-    };
+    let status = if is_command { exit_status(&head).or_else(|| exit_status(&tail)) } else { None };
     let aborts = head.starts_with("<tool_use_error>") || head.starts_with("aborted");
     let error = || error_line(&head).or_else(|| error_line(&tail));
     let outcome = match (status, result.is_error) {
         (Some(status), _) => Outcome::Exit(status),
         (None, Some(true)) => Outcome::Failed,
         (None, _) if aborts => Outcome::Failed,
-        (None, None) if is_command && error().is_some_and(|line| is_plain_error(&line)) => {
-            Outcome::Failed
-        }
+        (None, None) if is_command && error().is_some_and(|line| is_plain_error(&line)) => Outcome::Failed,
         // Tools without a mark of errors say it in their first words.
-        (None, None)
-            if !is_command
-                && head
-                    .get(..6)
-                    .is_some_and(|start| start.eq_ignore_ascii_case("error:")) =>
-        {
+        (None, None) if !is_command && head.get(..6).is_some_and(|start| start.eq_ignore_ascii_case("error:")) => {
             Outcome::Failed
         }
         _ => Outcome::Ok,
     };
     let error = outcome.is_failure().then(|| {
         error()
-            .or_else(|| {
-                head.lines()
-                    .map(clean)
-                    .find(|line| !line.is_empty() && exit_status(line).is_none())
-            })
+            .or_else(|| head.lines().map(clean).find(|line| !line.is_empty() && exit_status(line).is_none()))
             .map(|line| one_line(&line, LINE))
     });
-    let sum = is_command.then(|| {
-        tail.lines()
-            .rev()
-            .take(40)
-            .map(clean)
-            .find(|line| sums_up(line))
-            .map(|line| one_line(&line, LINE))
-    });
-    Told {
-        outcome,
-        error: error.flatten().filter(|line| !line.is_empty()),
-        sum: sum.flatten(),
-    }
+    let sum = is_command
+        .then(|| tail.lines().rev().take(40).map(clean).find(|line| sums_up(line)).map(|line| one_line(&line, LINE)));
+    Told { outcome, error: error.flatten().filter(|line| !line.is_empty()), sum: sum.flatten() }
 }
 
 /// The end of a text, read loosely: an escape that the cut hit reads as garbage of one character.
@@ -133,42 +106,26 @@ fn end_of(text: Text<'_>) -> Cow<'_, str> {
     }
     let end = raw.get(raw.len() - WINDOW..).unwrap_or(raw);
     // A plain byte after a space begins neither an escape nor the middle of a character.
-    let start = end
-        .iter()
-        .position(|byte| *byte == b' ')
-        .map_or(0, |at| at + 1);
+    let start = end.iter().position(|byte| *byte == b' ').map_or(0, |at| at + 1);
     Text::json(end.get(start..).unwrap_or(end), true).decode()
 }
 
 /// The exit status that a text names.
 fn exit_status(text: &str) -> Option<i32> {
-    const CUES: [&str; 6] = [
-        "exit code",
-        "exit_code",
-        "exited with code",
-        "exit status",
-        "returncode",
-        "exited with status",
-    ];
+    const CUES: [&str; 6] =
+        ["exit code", "exit_code", "exited with code", "exit status", "returncode", "exited with status"];
     let start = text.get(..text.len().min(WINDOW)).unwrap_or(text);
     let lower = start.to_ascii_lowercase();
     CUES.iter().find_map(|cue| {
         let after = lower.get(lower.find(cue)? + cue.len()..)?;
-        let number = after.trim_start_matches(|c: char| {
-            matches!(c, ' ' | ':' | '=' | '"' | '\\' | '>' | '(' | '`')
-        });
+        let number = after.trim_start_matches(|c: char| matches!(c, ' ' | ':' | '=' | '"' | '\\' | '>' | '(' | '`'));
         if after.len() - number.len() > 6 {
             return None;
         }
         let digits = number.strip_prefix('-').unwrap_or(number);
-        let len = digits
-            .find(|c: char| !c.is_ascii_digit())
-            .unwrap_or(digits.len());
+        let len = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
         let sign = number.len() - digits.len();
-        (1..=9)
-            .contains(&len)
-            .then(|| number.get(..sign + len)?.parse().ok())
-            .flatten()
+        (1..=9).contains(&len).then(|| number.get(..sign + len)?.parse().ok()).flatten()
     })
 }
 
@@ -179,9 +136,7 @@ fn clean(line: &str) -> String {
     while let Some((before, escape)) = rest.split_once('\u{1b}') {
         clean.push_str(before);
         let inside = escape.strip_prefix('[').unwrap_or("");
-        let skip = inside
-            .find(|c: char| c.is_ascii_alphabetic())
-            .map_or(0, |at| at + 2);
+        let skip = inside.find(|c: char| c.is_ascii_alphabetic()).map_or(0, |at| at + 2);
         rest = escape.get(skip..).unwrap_or("");
     }
     clean.push_str(rest);
@@ -202,9 +157,10 @@ fn clean(line: &str) -> String {
 fn error_line(text: &str) -> Option<String> {
     // A Python traceback names the error in its last line, which is not indented.
     if let Some((_, trace)) = text.split_once("Traceback (most recent call last)") {
-        let named = trace.lines().skip(1).find(|line| {
-            !line.starts_with([' ', '\t']) && line.contains(|c: char| c.is_alphabetic())
-        });
+        let named = trace
+            .lines()
+            .skip(1)
+            .find(|line| !line.starts_with([' ', '\t']) && line.contains(|c: char| c.is_alphabetic()));
         if let Some(line) = named {
             return Some(clean(line));
         }
@@ -239,13 +195,10 @@ fn is_plain_error(line: &str) -> bool {
     let named = line.split_once(": ").is_some_and(|(kind, rest)| {
         !rest.is_empty()
             && !kind.contains(' ')
-            && (kind.ends_with("Error")
-                || kind.ends_with("Exception")
-                || kind.ends_with("Warning") && kind.len() > 7)
+            && (kind.ends_with("Error") || kind.ends_with("Exception") || kind.ends_with("Warning") && kind.len() > 7)
     });
     named
-        || STARTS.iter().any(|start| lower.starts_with(start))
-            && !lower.starts_with("error handling")
+        || STARTS.iter().any(|start| lower.starts_with(start)) && !lower.starts_with("error handling")
         || lower.contains("command not found")
         || lower.contains("no such file or directory")
 }
@@ -301,69 +254,38 @@ mod tests {
     use crate::wire::Span;
 
     fn told(text: &str, is_error: Option<bool>, is_command: bool) -> Told {
-        let content = vec![Block {
-            span: Span::default(),
-            kind: BlockKind::Text(Text::plain(text)),
-        }];
-        read(
-            &ToolResult {
-                call_id: None,
-                content,
-                is_error,
-                kind: CallKind::Client,
-            },
-            is_command,
-        )
+        let content = vec![Block { span: Span::default(), kind: BlockKind::Text(Text::plain(text)) }];
+        read(&ToolResult { call_id: None, content, is_error, kind: CallKind::Client }, is_command)
     }
 
     #[test]
     fn exit_statuses_are_read_as_many_programs_write_them() {
         for (text, status) in [
             ("Exit code 101\nerror: x", 101),
-            (
-                r#"{"output":"x","metadata":{"exit_code":2,"duration_seconds":0.1}}"#,
-                2,
-            ),
+            (r#"{"output":"x","metadata":{"exit_code":2,"duration_seconds":0.1}}"#, 2),
             ("Wall time: 0.1\nProcess exited with code 0\nOutput:\nok", 0),
             ("<returncode>1</returncode>\n<output>x</output>", 1),
             ("done\n[Command finished with exit code -1]", -1),
         ] {
-            assert_eq!(
-                told(text, None, true).outcome,
-                Outcome::Exit(status),
-                "{text}"
-            );
+            assert_eq!(told(text, None, true).outcome, Outcome::Exit(status), "{text}");
         }
-        assert_eq!(
-            told("the exit code of a program tells", None, true).outcome,
-            Outcome::Ok
-        );
+        assert_eq!(told("the exit code of a program tells", None, true).outcome, Outcome::Ok);
     }
 
     #[test]
     fn the_telling_line_is_found() {
         let error = |text| told(text, Some(true), true).error.unwrap();
         assert_eq!(
-            error(
-                "Exit code 1\n   Compiling x\n\u{1b}[31merror[E0308]\u{1b}[0m: mismatched types\n --> src/a.rs"
-            ),
+            error("Exit code 1\n   Compiling x\n\u{1b}[31merror[E0308]\u{1b}[0m: mismatched types\n --> src/a.rs"),
             "error[E0308]: mismatched types"
         );
         assert_eq!(
-            error(
-                "Traceback (most recent call last):\n  File \"a.py\", line 1\n    x\nKeyError: 'q'\n"
-            ),
+            error("Traceback (most recent call last):\n  File \"a.py\", line 1\n    x\nKeyError: 'q'\n"),
             "KeyError: 'q'"
         );
         assert_eq!(error("Exit code 1\nsomething odd"), "something odd");
         assert_eq!(
-            told(
-                "running\ntest result: ok. 3 passed; 0 failed",
-                Some(false),
-                true
-            )
-            .sum
-            .as_deref(),
+            told("running\ntest result: ok. 3 passed; 0 failed", Some(false), true).sum.as_deref(),
             Some("test result: ok. 3 passed; 0 failed")
         );
     }
@@ -372,18 +294,12 @@ mod tests {
     fn what_a_file_says_is_no_failure() {
         assert_eq!(told("1\terror: bad\n", None, false).outcome, Outcome::Ok);
         assert_eq!(told("1\terror: bad\n", Some(false), false).error, None);
-        assert_eq!(
-            told("Error: no such file", None, false).outcome,
-            Outcome::Failed
-        );
+        assert_eq!(told("Error: no such file", None, false).outcome, Outcome::Failed);
     }
 
     #[test]
     fn long_results_are_read_at_their_ends() {
         let long = format!("{}\nerror: last", "fine line\n".repeat(10_000));
-        assert_eq!(
-            told(&long, Some(true), true).error.as_deref(),
-            Some("error: last")
-        );
+        assert_eq!(told(&long, Some(true), true).error.as_deref(), Some("error: last"));
     }
 }

@@ -14,10 +14,7 @@ const BRIDGE: usize = 3;
 /// A passage can be pasted by itself (a stack frame, a block of code), or as part of a run of lines of which a third
 /// look like a machine's. Sentences and list entries in such a run stay the user's.
 pub(crate) fn pasted(passages: &[&str]) -> Vec<bool> {
-    let mut flags: Vec<bool> = passages
-        .iter()
-        .map(|passage| value::is_bulk(passage))
-        .collect();
+    let mut flags: Vec<bool> = passages.iter().map(|passage| value::is_bulk(passage)).collect();
     let mut start = 0;
     let mut pasted_until: Option<usize> = None;
     while start < passages.len() {
@@ -30,12 +27,7 @@ pub(crate) fn pasted(passages: &[&str]) -> Vec<bool> {
         let enough = if goes_on.is_some() { 2 } else { RUN };
         if length >= enough && machine * 3 >= length {
             let from = goes_on.unwrap_or(start);
-            for (flag, passage) in flags
-                .iter_mut()
-                .zip(passages)
-                .take(start + length)
-                .skip(from)
-            {
+            for (flag, passage) in flags.iter_mut().zip(passages).take(start + length).skip(from) {
                 *flag = *flag || !(is_said(passage) && weigh(passage).0 == Tier::Standing);
             }
             pasted_until = Some(start + length);
@@ -50,9 +42,7 @@ fn is_said(passage: &str) -> bool {
     if is_machine(passage) || sentence::is_fenced(passage) {
         return false;
     }
-    let entry = passage
-        .strip_prefix(['-', '*', '•'])
-        .is_some_and(|rest| rest.starts_with(' '));
+    let entry = passage.strip_prefix(['-', '*', '•']).is_some_and(|rest| rest.starts_with(' '));
     let words = passage.split_whitespace().count();
     let ends = passage.ends_with(['.', '!', '?', '。', '！', '？', ':', '：']);
     let wide = passage.chars().filter(|c| value::is_unspaced(*c)).count() >= 6;
@@ -63,33 +53,24 @@ fn is_said(passage: &str) -> bool {
 fn is_machine(passage: &str) -> bool {
     let line = passage.trim_start();
     if value::is_bulk(passage)
-        || line
-            .chars()
-            .any(|c| matches!(c, '\u{2500}'..='\u{259f}' | '✔' | '✓' | '✗' | '×' | '❯'))
+        || line.chars().any(|c| matches!(c, '\u{2500}'..='\u{259f}' | '✔' | '✓' | '✗' | '×' | '❯'))
         || line.contains("^^^")
     {
         return true;
     }
-    if line.starts_with(['>', '$', '/', '|', '{', '}', '<'])
-        || line.starts_with("+ ")
-        || line.starts_with("  ")
-    {
+    if line.starts_with(['>', '$', '/', '|', '{', '}', '<']) || line.starts_with("+ ") || line.starts_with("  ") {
         return true;
     }
     let first = line.split_whitespace().next().unwrap_or("");
     let stamp = first.chars().filter(char::is_ascii_digit).count() >= 4 && first.contains(':');
     let place = line.split_whitespace().any(|word| {
         // `src/a.rs:12:3`
-        word.rsplit(':')
-            .take(2)
-            .all(|part| !part.is_empty() && part.chars().all(|c| c.is_ascii_digit()))
+        word.rsplit(':').take(2).all(|part| !part.is_empty() && part.chars().all(|c| c.is_ascii_digit()))
             && word.contains(['/', '.'])
     });
     let visible = line.chars().filter(|c| !c.is_whitespace()).count();
     let signs = line.chars().filter(char::is_ascii_punctuation).count();
-    let hash = line
-        .split_whitespace()
-        .any(|word| word.len() >= 20 && word.chars().all(|c| c.is_ascii_hexdigit()));
+    let hash = line.split_whitespace().any(|word| word.len() >= 20 && word.chars().all(|c| c.is_ascii_hexdigit()));
     stamp
         || place
         || hash
@@ -116,11 +97,7 @@ mod tests {
             .collect();
         assert_eq!(
             said,
-            [
-                "Why is this failing in CI?",
-                "Never skip the check.",
-                "The limit of 30 warnings stays as it is."
-            ]
+            ["Why is this failing in CI?", "Never skip the check.", "The limit of 30 warnings stays as it is."]
         );
     }
 
@@ -128,9 +105,6 @@ mod tests {
     fn rules_in_a_list_are_the_users() {
         let text = "Rules:\n- port 8080 only\n- log to /var/log/a b.log only\n- keep `x`\n- use v2.1.3 always\n- cap 1,234.50 EUR net\n- mail a@b.org first\n- no retries at all";
         let passages = passages(text);
-        assert!(
-            pasted(&passages).iter().filter(|pasted| **pasted).count() == 0,
-            "{passages:?}"
-        );
+        assert!(pasted(&passages).iter().filter(|pasted| **pasted).count() == 0, "{passages:?}");
     }
 }

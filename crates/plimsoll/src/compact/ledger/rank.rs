@@ -36,34 +36,20 @@ pub(super) fn rank_words(words: &Words, last: u32) -> (Rank, u8) {
 /// The rank of a fact that is not the user's words, and how recent it is.
 pub(super) fn rank(ledger: &Ledger, fact: &Fact, nth: u32) -> (Rank, u32) {
     let old = |turn: u32, rank: Rank| {
-        if turn + 6 > ledger.turns {
-            rank
-        } else {
-            rank + 4
-        }
+        if turn + 6 > ledger.turns { rank } else { rank + 4 }
     };
     match fact {
         Fact::Earlier(_) => (STANDING + 1, 0),
         // A long list is shown by its beginning, and what is being worked on.
-        Fact::Todo(todo) if todo.status == Status::Active || (todo.is_open() && nth <= 12) => {
-            (WORK, u32::MAX - nth)
-        }
+        Fact::Todo(todo) if todo.status == Status::Active || (todo.is_open() && nth <= 12) => (WORK, u32::MAX - nth),
         Fact::Todo(todo) if todo.is_open() => (SEEN, u32::MAX - nth),
         Fact::Todo(_) => (SEEN + 2, nth),
         Fact::Pending(call) => (WORK, call.turn),
         Fact::Item(item) if item.is_changed() => (old(item.turn, CHANGED), nth),
         Fact::Item(item) => (old(item.turn, SEEN + 1), nth),
-        Fact::Failure(failure) if failure.fix.is_none() => {
-            (old(failure.turn, CHANGED), failure.turn)
-        }
+        Fact::Failure(failure) if failure.fix.is_none() => (old(failure.turn, CHANGED), failure.turn),
         Fact::Failure(failure) => (old(failure.turn, SEEN), failure.turn),
-        Fact::Note(note) => (
-            old(
-                note.turn,
-                if note.decided { REPORTED + 1 } else { REPORTED },
-            ),
-            nth,
-        ),
+        Fact::Note(note) => (old(note.turn, if note.decided { REPORTED + 1 } else { REPORTED }), nth),
         Fact::Name(_) => (REPORTED + 1, u32::MAX - nth),
         Fact::Command(command) if command.outcome.is_failure() => (old(command.turn, SEEN), nth),
         Fact::Command(command) => (old(command.turn, SEEN + 2), nth),

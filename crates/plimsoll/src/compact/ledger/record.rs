@@ -19,76 +19,39 @@ impl Gather {
     pub(super) fn answer_of_the_user(&mut self, call: &OpenCall, result: &ToolResult<'_>) {
         let asks = matches!(
             call.tool.as_str(),
-            "AskUserQuestion"
-                | "ExitPlanMode"
-                | "request_user_input"
-                | "ask_followup_question"
-                | "ask_user"
+            "AskUserQuestion" | "ExitPlanMode" | "request_user_input" | "ask_followup_question" | "ask_user"
         );
-        let Some(text) = result
-            .texts()
-            .next()
-            .map(|text: Text<'_>| text.decode_start(2_000))
-        else {
+        let Some(text) = result.texts().next().map(|text: Text<'_>| text.decode_start(2_000)) else {
             return;
         };
         let refusal = result.is_error == Some(true) && text.starts_with(REFUSAL);
         if refusal {
-            let said = text
-                .split_once("the user said:")
-                .map_or("", |(_, said)| said.trim());
+            let said = text.split_once("the user said:").map_or("", |(_, said)| said.trim());
             if !said.is_empty() {
-                self.note(
-                    one_line(
-                        &format!("The user refused {} and said: {said}", call.tool),
-                        NOTE,
-                    ),
-                    true,
-                );
+                self.note(one_line(&format!("The user refused {} and said: {said}", call.tool), NOTE), true);
             }
         } else if asks {
-            self.note(
-                one_line(&format!("Answer to {}: {text}", call.tool), NOTE),
-                true,
-            );
+            self.note(one_line(&format!("Answer to {}: {text}", call.tool), NOTE), true);
         }
     }
 
     pub(super) fn record(&mut self, call: OpenCall, told: Told, result: &ToolResult<'_>) {
-        let OpenCall {
-            tool,
-            reading,
-            turn,
-            ..
-        } = call;
+        let OpenCall { tool, reading, turn, .. } = call;
         let command = reading.command.as_deref().map(commands::shown);
-        let finds_nothing =
-            told.outcome == Outcome::Exit(1) && command.as_deref().is_some_and(searches);
+        let finds_nothing = told.outcome == Outcome::Exit(1) && command.as_deref().is_some_and(searches);
         let failed = told.outcome.is_failure() && !finds_nothing;
-        let first = reading
-            .touches
-            .first()
-            .map(|(path, touch)| (one_line(path, 240), *touch));
+        let first = reading.touches.first().map(|(path, touch)| (one_line(path, 240), *touch));
         let about = command
             .clone()
             .or_else(|| first.as_ref().map(|(path, _)| path.clone()))
-            .or_else(|| {
-                reading
-                    .about
-                    .as_deref()
-                    .map(|about| one_line(about, commands::COMMAND))
-            })
+            .or_else(|| reading.about.as_deref().map(|about| one_line(about, commands::COMMAND)))
             .unwrap_or_default();
         let source = if command.is_some() || about.is_empty() {
             about.clone()
         } else {
             one_line(&format!("{tool} {about}"), 240)
         };
-        let source = if source.is_empty() {
-            tool.clone()
-        } else {
-            source
-        };
+        let source = if source.is_empty() { tool.clone() } else { source };
         for (path, touch) in &reading.touches {
             let path = one_line(path, 240);
             if path.is_empty() {
@@ -107,9 +70,10 @@ impl Gather {
         if let Some(line) = command.filter(|line| !line.is_empty()) {
             self.commands.ran(&line, told.outcome, turn);
         }
-        let telling = told.error.as_deref().filter(|line| {
-            failed && !line.starts_with(REFUSAL) && !line.starts_with("[Request interrupted")
-        });
+        let telling = told
+            .error
+            .as_deref()
+            .filter(|line| failed && !line.starts_with(REFUSAL) && !line.starts_with("[Request interrupted"));
         if let Some(error) = telling {
             self.failures.failed(error, &source, turn);
         } else if !failed {
@@ -117,19 +81,12 @@ impl Gather {
         }
         if !failed {
             self.todos(&reading, result);
-            if let (Some(written), Some((path, Touch::Created | Touch::Edited))) =
-                (reading.written, &first)
-            {
+            if let (Some(written), Some((path, Touch::Created | Touch::Edited))) = (reading.written, &first) {
                 self.trail.written(path.clone(), written);
             }
         }
         let line = told.error.filter(|_| failed).or(told.sum);
-        self.trail.step(Step {
-            tool,
-            about,
-            outcome: told.outcome,
-            line,
-        });
+        self.trail.step(Step { tool, about, outcome: told.outcome, line });
     }
 
     fn todos(&mut self, reading: &Reading, result: &ToolResult<'_>) {
@@ -140,31 +97,16 @@ impl Gather {
             Some(TodoChange::Add(what)) => {
                 self.added += 1;
                 // The tool numbers its entries and says which number this one has.
-                let told = result
-                    .texts()
-                    .next()
-                    .map(|text| text.decode_start(200).into_owned())
-                    .unwrap_or_default();
-                let number: String = told.split_once('#').map_or(String::new(), |(_, rest)| {
-                    rest.chars().take_while(char::is_ascii_digit).collect()
-                });
-                let number = if number.is_empty() {
-                    self.added.to_string()
-                } else {
-                    number
-                };
-                self.ledger
-                    .todos
-                    .push(Todo::new(&format!("#{number} {what}"), Status::Open));
+                let told = result.texts().next().map(|text| text.decode_start(200).into_owned()).unwrap_or_default();
+                let number: String = told
+                    .split_once('#')
+                    .map_or(String::new(), |(_, rest)| rest.chars().take_while(char::is_ascii_digit).collect());
+                let number = if number.is_empty() { self.added.to_string() } else { number };
+                self.ledger.todos.push(Todo::new(&format!("#{number} {what}"), Status::Open));
             }
             Some(TodoChange::Set(number, status)) => {
                 let prefix = format!("#{} ", number.trim_start_matches('#'));
-                for todo in self
-                    .ledger
-                    .todos
-                    .iter_mut()
-                    .filter(|todo| todo.what.starts_with(&prefix))
-                {
+                for todo in self.ledger.todos.iter_mut().filter(|todo| todo.what.starts_with(&prefix)) {
                     todo.status = *status;
                 }
             }
@@ -175,14 +117,7 @@ impl Gather {
 
 /// Whether a command line searches or compares: it ends with 1 where it finds nothing, and that is no error.
 fn searches(line: &str) -> bool {
-    let last = line
-        .rsplit(['|', ';'])
-        .next()
-        .and_then(|part| part.rsplit("&&").next())
-        .unwrap_or(line);
+    let last = line.rsplit(['|', ';']).next().and_then(|part| part.rsplit("&&").next()).unwrap_or(line);
     let program = last.split_whitespace().next().unwrap_or("");
-    matches!(
-        program,
-        "grep" | "rg" | "egrep" | "ag" | "diff" | "cmp" | "test" | "[" | "which" | "pgrep"
-    )
+    matches!(program, "grep" | "rg" | "egrep" | "ag" | "diff" | "cmp" | "test" | "[" | "which" | "pgrep")
 }

@@ -50,14 +50,7 @@ struct Candidate {
 
 impl Ord for Candidate {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        let key = |candidate: &Self| {
-            (
-                candidate.rank,
-                candidate.score,
-                candidate.recency,
-                candidate.place,
-            )
-        };
+        let key = |candidate: &Self| (candidate.rank, candidate.score, candidate.recency, candidate.place);
         key(self).cmp(&key(other))
     }
 }
@@ -94,11 +87,7 @@ impl<'l> Selection<'l> {
     ) -> Self {
         let lower = instructions.unwrap_or("").to_lowercase();
         let mut wanted = words::terms(&lower);
-        wanted.extend(
-            value::words(&lower)
-                .filter(|word| value::is_traceable(word))
-                .map(str::to_owned),
-        );
+        wanted.extend(value::words(&lower).filter(|word| value::is_traceable(word)).map(str::to_owned));
         let mut selection = Self {
             wanted,
             takes_earlier: false,
@@ -127,15 +116,7 @@ impl<'l> Selection<'l> {
         selection
     }
 
-    fn offer(
-        &mut self,
-        rank: Rank,
-        score: u8,
-        recency: u32,
-        place: (u32, u32),
-        fact: Fact,
-        passages: u32,
-    ) {
+    fn offer(&mut self, rank: Rank, score: u8, recency: u32, place: (u32, u32), fact: Fact, passages: u32) {
         // What was asked for comes right after what stands.
         let asked = !self.wanted.is_empty() && rank > STANDING && {
             let entry = fact.entry().to_lowercase();
@@ -160,27 +141,13 @@ impl<'l> Selection<'l> {
         if request && length <= REQUEST {
             // The current request before the first.
             let score = u8::from(words.turn == last);
-            self.offer(
-                REQUESTS,
-                score,
-                words.turn,
-                (place, 0),
-                Fact::Words(words),
-                parts,
-            );
+            self.offer(REQUESTS, score, words.turn, (place, 0), Fact::Words(words), parts);
         } else if words.part || length <= SHORT_MESSAGE {
             let (mut rank, score) = rank_words(&words, last);
             if words.part && words.turn == last && rank < BULK {
                 rank = REQUESTS + 1;
             }
-            self.offer(
-                rank,
-                score,
-                words.turn,
-                (place, 0),
-                Fact::Words(words),
-                parts,
-            );
+            self.offer(rank, score, words.turn, (place, 0), Fact::Words(words), parts);
         } else {
             self.split(&words, place, last, REQUESTS);
         }
@@ -201,21 +168,9 @@ impl<'l> Selection<'l> {
                 rank = VALUES;
             }
             if part.text.chars().count() > PASSAGE * 2 {
-                part.text = part
-                    .text
-                    .chars()
-                    .take(PASSAGE)
-                    .chain(" […]".chars())
-                    .collect();
+                part.text = part.text.chars().take(PASSAGE).chain(" […]".chars()).collect();
             }
-            self.offer(
-                rank.max(floor),
-                score,
-                part.turn,
-                (place, nth),
-                Fact::Words(part),
-                1,
-            );
+            self.offer(rank.max(floor), score, part.turn, (place, nth), Fact::Words(part), 1);
         }
     }
 
@@ -240,22 +195,11 @@ impl<'l> Selection<'l> {
                     self.refused.push(candidate);
                     continue;
                 }
-                *text = earlier::shorten(
-                    text,
-                    self.earlier_limit.0.min(room.0).saturating_sub(12),
-                    self.count,
-                );
+                *text = earlier::shorten(text, self.earlier_limit.0.min(room.0).saturating_sub(12), self.count);
             }
-            let between = if matches!(candidate.fact, Fact::Name(_)) {
-                2
-            } else {
-                1
-            };
-            let counted = candidate
-                .cost
-                .filter(|_| !matches!(candidate.fact, Fact::Earlier(_)));
-            let cost =
-                counted.unwrap_or_else(|| (self.count)(&candidate.fact.entry()) + Tokens(between));
+            let between = if matches!(candidate.fact, Fact::Name(_)) { 2 } else { 1 };
+            let counted = candidate.cost.filter(|_| !matches!(candidate.fact, Fact::Earlier(_)));
+            let cost = counted.unwrap_or_else(|| (self.count)(&candidate.fact.entry()) + Tokens(between));
             candidate.cost = Some(cost);
             if cost <= *room {
                 *room = *room - cost;
@@ -279,11 +223,7 @@ impl<'l> Selection<'l> {
 
     /// The ledger of what was chosen; everything else is counted.
     pub(crate) fn finish(self) -> Ledger {
-        let mut ledger = Ledger {
-            turns: self.ledger.turns,
-            left_out: self.ledger.left_out,
-            ..Ledger::default()
-        };
+        let mut ledger = Ledger { turns: self.ledger.turns, left_out: self.ledger.left_out, ..Ledger::default() };
         let mut left_out = LeftOut::default();
         let waiting = self.waiting.into_iter().map(|Reverse(candidate)| candidate);
         for candidate in self.refused.into_iter().chain(waiting) {
@@ -306,18 +246,10 @@ impl<'l> Selection<'l> {
                 Fact::Words(words) if nth > 0 => {
                     let of_message = parts.entry(place).or_default();
                     of_message.push(words);
-                    if self
-                        .cut
-                        .get(&place)
-                        .is_some_and(|number| *number as usize == of_message.len())
-                    {
+                    if self.cut.get(&place).is_some_and(|number| *number as usize == of_message.len()) {
                         // All of it fits: the message stands as it was written.
                         let turn = of_message.first().map_or(0, |words| words.turn);
-                        let whole = self
-                            .ledger
-                            .words
-                            .iter()
-                            .find(|words| words.turn == turn && !words.part);
+                        let whole = self.ledger.words.iter().find(|words| words.turn == turn && !words.part);
                         let uncut = of_message.iter().all(|part| !part.text.ends_with(" […]"));
                         if let Some(whole) = whole.filter(|_| uncut) {
                             *of_message = vec![whole.clone()];
@@ -361,11 +293,7 @@ pub(super) fn bounded(ledger: &Ledger, bound: Tokens, count: &dyn Fn(&str) -> To
             "",
         ));
         let mut selection = Selection::new(ledger, bound.fraction(0.5), None, count);
-        let names = if ledger.names.is_empty() {
-            Tokens::ZERO
-        } else {
-            count(&names_entry(&[]))
-        };
+        let names = if ledger.names.is_empty() { Tokens::ZERO } else { count(&names_entry(&[])) };
         let mut left = room - reach - names;
         selection.takes_earlier = true;
         selection.choose(&mut left, Rank::MAX, false);
@@ -376,8 +304,5 @@ pub(super) fn bounded(ledger: &Ledger, bound: Tokens, count: &dyn Fn(&str) -> To
         }
         room = room - (cost - bound) - Tokens(1 + room.0 / 50);
     }
-    Ledger {
-        turns: ledger.turns,
-        ..Ledger::default()
-    }
+    Ledger { turns: ledger.turns, ..Ledger::default() }
 }

@@ -8,9 +8,9 @@ const WRAPPED: usize = 50;
 
 /// Words that end in a full stop without ending a sentence, lower case, without the stop.
 const ABBREVIATIONS: [&str; 40] = [
-    "e.g", "i.e", "z.b", "d.h", "u.a", "bzw", "ca", "vgl", "usw", "etc", "vs", "cf", "approx",
-    "incl", "excl", "resp", "no", "nr", "fig", "sec", "dr", "mr", "mrs", "ms", "prof", "st", "jr",
-    "sr", "inc", "ltd", "p.ej", "ex", "т.е", "т.д", "т.к", "др", "art", "abs", "pp", "al",
+    "e.g", "i.e", "z.b", "d.h", "u.a", "bzw", "ca", "vgl", "usw", "etc", "vs", "cf", "approx", "incl", "excl",
+    "resp", "no", "nr", "fig", "sec", "dr", "mr", "mrs", "ms", "prof", "st", "jr", "sr", "inc", "ltd", "p.ej", "ex",
+    "т.е", "т.д", "т.к", "др", "art", "abs", "pp", "al",
 ];
 
 /// Cuts a text into passages: fenced code stays whole, list entries and headings stand alone, prose is cut into
@@ -32,11 +32,8 @@ pub(crate) fn passages(text: &str) -> Vec<&str> {
             }
             continue;
         }
-        let mark = ["```", "~~~"]
-            .into_iter()
-            .find(|mark| bare.starts_with(mark));
-        if let Some(mark) = mark.filter(|mark| !bare.trim_start_matches(['`', '~']).contains(mark))
-        {
+        let mark = ["```", "~~~"].into_iter().find(|mark| bare.starts_with(mark));
+        if let Some(mark) = mark.filter(|mark| !bare.trim_start_matches(['`', '~']).contains(mark)) {
             flush(text, &mut run, &mut passages);
             fence = Some((start, mark));
             open = false;
@@ -51,9 +48,7 @@ pub(crate) fn passages(text: &str) -> Vec<&str> {
             flush(text, &mut run, &mut passages);
         }
         run = Some((run.map_or(start, |(from, _)| from), end));
-        open = bare.chars().count() >= WRAPPED
-            && !bare.ends_with(is_stop)
-            && !bare.ends_with([':', '：']);
+        open = bare.chars().count() >= WRAPPED && !bare.ends_with(is_stop) && !bare.ends_with([':', '：']);
     }
     flush(text, &mut run, &mut passages);
     if let Some((from, _)) = fence {
@@ -98,10 +93,7 @@ fn begins_anew(line: &str) -> bool {
     let numbered = digits.len() < line.len() && line.len() - digits.len() <= 3;
     numbered
         && digits.starts_with(['.', ')', '、'])
-        && digits
-            .chars()
-            .nth(1)
-            .is_none_or(|c| c.is_whitespace() || !c.is_ascii())
+        && digits.chars().nth(1).is_none_or(|c| c.is_whitespace() || !c.is_ascii())
 }
 
 /// Marks that end a sentence when white space follows.
@@ -198,8 +190,7 @@ fn ends_sentence(run: &str, at: usize, stop: char, tail: &str) -> bool {
     let word = head.rsplit(char::is_whitespace).next().unwrap_or("");
     let bare = word.trim_start_matches(|c: char| !c.is_alphanumeric());
     // `am 3. Mai`, `Nr. 5`, `J. Doe`: joining two sentences costs little, cutting a value costs the value.
-    let few_digits =
-        !bare.is_empty() && bare.len() <= 2 && bare.chars().all(|c| c.is_ascii_digit());
+    let few_digits = !bare.is_empty() && bare.len() <= 2 && bare.chars().all(|c| c.is_ascii_digit());
     if few_digits || (bare.chars().count() == 1 && bare.chars().all(char::is_alphabetic)) {
         return false;
     }
@@ -208,12 +199,8 @@ fn ends_sentence(run: &str, at: usize, stop: char, tail: &str) -> bool {
     }
     // A path with spaces goes on: `/srv/My Docs. Old/plan.txt`.
     let following = next.split_whitespace().next().unwrap_or("");
-    let in_path = word.contains(['/', '\\'])
-        || head
-            .rsplit(['.', '!', '?'])
-            .next()
-            .unwrap_or("")
-            .contains(['/', '\\']);
+    let in_path =
+        word.contains(['/', '\\']) || head.rsplit(['.', '!', '?']).next().unwrap_or("").contains(['/', '\\']);
     !(in_path && following.find(['/', '\\']).is_some_and(|at| at > 0) && !following.contains("://"))
 }
 
@@ -242,18 +229,12 @@ mod tests {
 
     #[test]
     fn prose_is_cut_into_sentences() {
-        assert_eq!(
-            passages("Do this. Then that! And then? Done."),
-            ["Do this.", "Then that!", "And then?", "Done."]
-        );
+        assert_eq!(passages("Do this. Then that! And then? Done."), ["Do this.", "Then that!", "And then?", "Done."]);
         assert_eq!(
             passages("上限是 30 次。不要超过！「别。停」好的。"),
             ["上限是 30 次。", "不要超过！", "「别。停」好的。"]
         );
-        assert_eq!(
-            passages("It's Bob's. It isn't Al's."),
-            ["It's Bob's.", "It isn't Al's."]
-        );
+        assert_eq!(passages("It's Bob's. It isn't Al's."), ["It's Bob's.", "It isn't Al's."]);
     }
 
     #[test]
@@ -261,10 +242,7 @@ mod tests {
         let wrapped = "The number of requests that a client may send in one minute\nis 30 and never more. Keep it.";
         assert_eq!(
             passages(wrapped),
-            [
-                "The number of requests that a client may send in one minute\nis 30 and never more.",
-                "Keep it."
-            ]
+            ["The number of requests that a client may send in one minute\nis 30 and never more.", "Keep it."]
         );
         let list = "Rules:\n- never touch `main`\n- keep the log\n1. first\n2. second\n\n```sh\nmake. Now\n```\nend";
         assert_eq!(

@@ -3,9 +3,7 @@
 use super::items::Touch;
 
 /// Programs that print the files they are given.
-const READERS: [&str; 9] = [
-    "cat", "head", "tail", "nl", "less", "more", "bat", "wc", "sed",
-];
+const READERS: [&str; 9] = ["cat", "head", "tail", "nl", "less", "more", "bat", "wc", "sed"];
 
 /// The files that a command line names, with what becomes of them.
 pub(crate) fn touches(command: &str) -> Vec<(String, Touch)> {
@@ -14,18 +12,11 @@ pub(crate) fn touches(command: &str) -> Vec<(String, Touch)> {
     let line = command.split_once("<<").map_or(command, |(head, rest)| {
         let first = rest.split('\n').next().unwrap_or("");
         if let Some((_, target)) = first.split_once('>') {
-            push(
-                target.split_whitespace().next(),
-                Touch::Created,
-                &mut touches,
-            );
+            push(target.split_whitespace().next(), Touch::Created, &mut touches);
         }
         head
     });
-    for part in line
-        .split(['\n', ';', '|'])
-        .flat_map(|part| part.split("&&"))
-    {
+    for part in line.split(['\n', ';', '|']).flat_map(|part| part.split("&&")) {
         simple(part, &mut touches);
         if touches.len() >= 20 {
             break;
@@ -45,27 +36,16 @@ fn simple(part: &str, touches: &mut Vec<(String, Touch)>) {
     };
     let program = program.rsplit('/').next().unwrap_or(program);
     let arguments: Vec<&str> = arguments.collect();
-    let redirected = arguments
-        .iter()
-        .position(|word| word.starts_with('>') || word.starts_with("1>"));
+    let redirected = arguments.iter().position(|word| word.starts_with('>') || word.starts_with("1>"));
     let (plain, redirect) = arguments.split_at(redirected.unwrap_or(arguments.len()));
-    let files = || {
-        plain
-            .iter()
-            .copied()
-            .filter(|word| !word.starts_with('-') && is_path(word))
-    };
+    let files = || plain.iter().copied().filter(|word| !word.starts_with('-') && is_path(word));
     match program {
         "rm" | "unlink" => files().for_each(|file| push(Some(file), Touch::Deleted, touches)),
         "touch" => files().for_each(|file| push(Some(file), Touch::Created, touches)),
         "tee" => files().for_each(|file| push(Some(file), Touch::Edited, touches)),
         "mv" | "cp" => {
             if let Some((target, sources)) = files().collect::<Vec<_>>().split_last() {
-                let of_source = if program == "mv" {
-                    Touch::Deleted
-                } else {
-                    Touch::Read
-                };
+                let of_source = if program == "mv" { Touch::Deleted } else { Touch::Read };
                 for source in sources {
                     push(Some(source), of_source, touches);
                 }
@@ -73,9 +53,7 @@ fn simple(part: &str, touches: &mut Vec<(String, Touch)>) {
             }
         }
         "sed" if plain.iter().any(|word| word.starts_with("-i")) => {
-            files()
-                .skip(usize::from(files().count() > 1))
-                .for_each(|file| push(Some(file), Touch::Edited, touches));
+            files().skip(usize::from(files().count() > 1)).for_each(|file| push(Some(file), Touch::Edited, touches));
         }
         _ if READERS.contains(&program) && redirected.is_none() => {
             // The first word that `sed` is given is its script.
@@ -87,28 +65,17 @@ fn simple(part: &str, touches: &mut Vec<(String, Touch)>) {
     }
     if let Some(first) = redirect.first() {
         let glued = first.trim_start_matches(['1', '>']);
-        let target = if glued.is_empty() {
-            redirect.get(1).copied()
-        } else {
-            Some(glued)
-        };
-        let touch = if first.contains(">>") {
-            Touch::Edited
-        } else {
-            Touch::Created
-        };
+        let target = if glued.is_empty() { redirect.get(1).copied() } else { Some(glued) };
+        let touch = if first.contains(">>") { Touch::Edited } else { Touch::Created };
         push(target.filter(|target| is_path(target)), touch, touches);
     }
 }
 
 fn push(path: Option<&str>, touch: Touch, touches: &mut Vec<(String, Touch)>) {
     let path = path.map(|path| path.trim_matches(['"', '\'']));
-    if let Some(path) = path.filter(|path| {
-        !path.is_empty()
-            && path.len() <= 512
-            && !path.starts_with("/dev/")
-            && !path.starts_with('&')
-    }) {
+    if let Some(path) = path
+        .filter(|path| !path.is_empty() && path.len() <= 512 && !path.starts_with("/dev/") && !path.starts_with('&'))
+    {
         touches.push((path.to_owned(), touch));
     }
 }
@@ -117,9 +84,7 @@ fn push(path: Option<&str>, touch: Touch, touches: &mut Vec<(String, Touch)>) {
 fn is_path(word: &str) -> bool {
     let named = word.contains('/')
         || word.rsplit_once('.').is_some_and(|(stem, extension)| {
-            !stem.is_empty()
-                && (1..=8).contains(&extension.len())
-                && extension.chars().all(char::is_alphanumeric)
+            !stem.is_empty() && (1..=8).contains(&extension.len()) && extension.chars().all(char::is_alphanumeric)
         });
     named
         && !word.contains(['$', '*', '{', '(', ')', '<', '='])
@@ -164,16 +129,10 @@ mod tests {
     #[test]
     fn files_in_command_lines_are_seen() {
         let read = |command| {
-            touches(command)
-                .into_iter()
-                .map(|(path, touch)| format!("{path} {}", touch.name()))
-                .collect::<Vec<_>>()
+            touches(command).into_iter().map(|(path, touch)| format!("{path} {}", touch.name())).collect::<Vec<_>>()
         };
         assert_eq!(read("cd /x && sed -n '1,200p' src/a.rs"), ["src/a.rs read"]);
-        assert_eq!(
-            read("cat > src/b.py <<'EOF'\nrm -rf /x/y\nEOF"),
-            ["src/b.py created"]
-        );
+        assert_eq!(read("cat > src/b.py <<'EOF'\nrm -rf /x/y\nEOF"), ["src/b.py created"]);
         assert_eq!(read("cat <<EOF > src/b.py\nx\nEOF"), ["src/b.py created"]);
         assert_eq!(read("sed -i 's/a/b/' lib/x.js"), ["lib/x.js edited"]);
         assert_eq!(

@@ -32,14 +32,12 @@ pub(crate) fn weigh(passage: &str) -> (Tier, u8) {
     let lower = passage.to_lowercase();
     let words: Vec<&str> = plain_words(&lower).collect();
     let strong = LEXICON.standing.is_in(&lower, &words);
-    let weak =
-        LEXICON.negation.is_in(&lower, &words) || words.iter().any(|word| word.ends_with("n't"));
+    let weak = LEXICON.negation.is_in(&lower, &words) || words.iter().any(|word| word.ends_with("n't"));
     let carries = value::has_value(passage);
     let short = passage.chars().count() <= SHORT;
     let question = passage.ends_with(['?', '？', '؟']);
     let asks = LEXICON.asks.opens(&lower);
-    let mut score =
-        2 + value::worth(passage) + u8::from(weak) * 2 + u8::from(short) + u8::from(strong) * 2;
+    let mut score = 2 + value::worth(passage) + u8::from(weak) * 2 + u8::from(short) + u8::from(strong) * 2;
     if question || asks {
         score -= 2;
     }
@@ -98,10 +96,7 @@ mod tests {
     fn what_no_list_knows_still_has_weight() {
         assert_eq!(weigh("Aloita kohdasta B12").0, Tier::Value);
         assert_eq!(weigh("Pidä se lyhyenä").0, Tier::Short);
-        assert_eq!(
-            weigh(&format!("```\n{}\n```", "x = 1\n".repeat(100))).0,
-            Tier::Bulk
-        );
+        assert_eq!(weigh(&format!("```\n{}\n```", "x = 1\n".repeat(100))).0, Tier::Bulk);
         assert!(weigh("use 30 retries, not 50").1 > weigh("use retries").1);
         assert!(weigh("Send it to a.b@example.org").1 > weigh("Please do part 7 next").1);
         assert_ne!(weigh("Should we use tabs?").0, Tier::Standing);

@@ -10,9 +10,7 @@ pub(super) fn take_todos(tool: &str, root: Value<'_, '_>, reading: &mut Reading)
         .into_iter()
         .find_map(|key| root.get(key).filter(|value| value.kind() == Kind::Array));
     let text = |value: Value<'_, '_>, keys: &[&str]| {
-        keys.iter()
-            .find_map(|key| value.get(key).and_then(Value::text))
-            .map(|text| text.decode().into_owned())
+        keys.iter().find_map(|key| value.get(key).and_then(Value::text)).map(|text| text.decode().into_owned())
     };
     let lower = tool.to_ascii_lowercase();
     let is_list = lower.contains("todo") || lower.contains("plan") || lower.contains("task");
@@ -20,20 +18,8 @@ pub(super) fn take_todos(tool: &str, root: Value<'_, '_>, reading: &mut Reading)
         let todos: Vec<Todo> = list
             .elements()
             .filter_map(|entry| {
-                let what = text(
-                    entry,
-                    &[
-                        "content",
-                        "step",
-                        "title",
-                        "text",
-                        "task",
-                        "description",
-                        "subject",
-                    ],
-                )?;
-                let status = text(entry, &["status", "state"])
-                    .map_or(Status::Open, |status| Status::read(&status));
+                let what = text(entry, &["content", "step", "title", "text", "task", "description", "subject"])?;
+                let status = text(entry, &["status", "state"]).map_or(Status::Open, |status| Status::read(&status));
                 Some(Todo::new(&what, status))
             })
             .collect();
@@ -45,8 +31,6 @@ pub(super) fn take_todos(tool: &str, root: Value<'_, '_>, reading: &mut Reading)
     } else if lower.ends_with("taskupdate") || lower == "task_update" {
         let number = text(root, &["taskId", "task_id", "id"]);
         let status = text(root, &["status"]).map(|status| Status::read(&status));
-        reading.todo_change = number
-            .zip(status)
-            .map(|(number, status)| TodoChange::Set(number, status));
+        reading.todo_change = number.zip(status).map(|(number, status)| TodoChange::Set(number, status));
     }
 }

@@ -33,12 +33,9 @@ impl Status {
     /// Reads the spellings of many tools; what is not known is open.
     pub(super) fn read(text: &str) -> Self {
         match text.to_ascii_lowercase().as_str() {
-            "active" | "in_progress" | "in-progress" | "inprogress" | "doing" | "current"
-            | "running" => Self::Active,
+            "active" | "in_progress" | "in-progress" | "inprogress" | "doing" | "current" | "running" => Self::Active,
             "done" | "completed" | "complete" | "finished" | "closed" | "x" => Self::Done,
-            "dropped" | "cancelled" | "canceled" | "deleted" | "skipped" | "abandoned" => {
-                Self::Dropped
-            }
+            "dropped" | "cancelled" | "canceled" | "deleted" | "skipped" | "abandoned" => Self::Dropped,
             _ => Self::Open,
         }
     }
@@ -56,10 +53,7 @@ pub struct Todo {
 impl Todo {
     /// Makes an entry; the text is brought into one line of at most 300 characters.
     pub fn new(what: &str, status: Status) -> Self {
-        Self {
-            what: one_line(what, 300),
-            status,
-        }
+        Self { what: one_line(what, 300), status }
     }
 
     /// Whether there is something left to do.
@@ -78,16 +72,10 @@ pub(super) fn checklist(text: &str) -> Option<Vec<Todo>> {
     for line in text.lines() {
         let line = line.trim_start();
         fenced ^= line.starts_with("```");
-        let entry = line
-            .strip_prefix(['-', '*', '+'])
-            .map(str::trim_start)
-            .filter(|_| !fenced);
-        for (mark, status) in [
-            ("[ ]", Status::Open),
-            ("[x]", Status::Done),
-            ("[X]", Status::Done),
-            ("[~]", Status::Active),
-        ] {
+        let entry = line.strip_prefix(['-', '*', '+']).map(str::trim_start).filter(|_| !fenced);
+        for (mark, status) in
+            [("[ ]", Status::Open), ("[x]", Status::Done), ("[X]", Status::Done), ("[~]", Status::Active)]
+        {
             if let Some(what) = entry.and_then(|entry| entry.strip_prefix(mark)) {
                 todos.push(Todo::new(what, status));
             }
@@ -103,13 +91,7 @@ mod tests {
     #[test]
     fn checklists_are_read() {
         let todos = checklist("Plan:\n- [x] one\n- [ ] two\n```\n- [ ] not this\n```\n").unwrap();
-        assert_eq!(
-            todos,
-            [
-                Todo::new("one", Status::Done),
-                Todo::new("two", Status::Open)
-            ]
-        );
+        assert_eq!(todos, [Todo::new("one", Status::Done), Todo::new("two", Status::Open)]);
         assert_eq!(checklist("- [ ] lonely"), None);
         assert_eq!(checklist("nothing"), None);
     }

@@ -35,9 +35,10 @@ pub(crate) struct Step {
 impl Trail {
     /// Adds a step; the same again says nothing new.
     pub(super) fn step(&mut self, step: Step) {
-        let known = self.steps.back().is_some_and(|last| {
-            (&last.tool, &last.about, last.outcome) == (&step.tool, &step.about, step.outcome)
-        });
+        let known = self
+            .steps
+            .back()
+            .is_some_and(|last| (&last.tool, &last.about, last.outcome) == (&step.tool, &step.about, step.outcome));
         if known {
             self.steps.pop_back();
         }

@@ -31,12 +31,7 @@ pub(crate) fn words(text: &str) -> impl Iterator<Item = &str> {
             || is_unspaced(c)
     })
     .map(|word| {
-        word.trim_matches(|c: char| {
-            matches!(
-                c,
-                '.' | ':' | '!' | '?' | '\'' | '*' | '，' | '。' | '、' | '：' | '…'
-            )
-        })
+        word.trim_matches(|c: char| matches!(c, '.' | ':' | '!' | '?' | '\'' | '*' | '，' | '。' | '、' | '：' | '…'))
     })
     .filter(|word| !word.is_empty())
 }
@@ -71,8 +66,7 @@ pub(crate) fn worth(text: &str) -> u8 {
 /// Whether something is quoted in a text: a code span, or words in quotation marks.
 fn has_quotation(text: &str) -> bool {
     let pair = |open: char, close: char| {
-        text.split_once(open)
-            .is_some_and(|(_, rest)| rest.find(close).is_some_and(|at| at > 0))
+        text.split_once(open).is_some_and(|(_, rest)| rest.find(close).is_some_and(|at| at > 0))
     };
     pair('`', '`')
         || pair('"', '"')
@@ -96,27 +90,14 @@ pub(crate) fn is_identifier(word: &str) -> bool {
     let mut characters = word.chars().peekable();
     while let Some(c) = characters.next() {
         let next = characters.peek().copied();
-        let inside =
-            previous.is_some_and(char::is_alphanumeric) && next.is_some_and(char::is_alphanumeric);
+        let inside = previous.is_some_and(char::is_alphanumeric) && next.is_some_and(char::is_alphanumeric);
         let telling = match c {
-            '/' => {
-                next.is_some_and(|next| next.is_alphanumeric() || matches!(next, '.' | '_' | '*'))
-            }
+            '/' => next.is_some_and(|next| next.is_alphanumeric() || matches!(next, '.' | '_' | '*')),
             '_' | '@' => inside,
-            '.' => {
-                inside
-                    && next.is_some_and(|next| next.is_ascii_alphanumeric())
-                    && !is_abbreviation(word)
-            }
-            '-' => {
-                previous.is_none()
-                    && next.is_some_and(|next| next.is_ascii_alphabetic() || next == '-')
-            }
+            '.' => inside && next.is_some_and(|next| next.is_ascii_alphanumeric()) && !is_abbreviation(word),
+            '-' => previous.is_none() && next.is_some_and(|next| next.is_ascii_alphabetic() || next == '-'),
             '$' | '#' | '%' => previous.is_none() && next.is_some_and(char::is_alphanumeric),
-            _ => {
-                c.is_ascii_uppercase()
-                    && previous.is_some_and(|previous| previous.is_ascii_lowercase())
-            }
+            _ => c.is_ascii_uppercase() && previous.is_some_and(|previous| previous.is_ascii_lowercase()),
         };
         if telling {
             return true;
@@ -134,8 +115,7 @@ fn is_abbreviation(word: &str) -> bool {
 
 /// Whether a word is worth following from what a user says to what a tool is given.
 pub(crate) fn is_traceable(word: &str) -> bool {
-    (4..=120).contains(&word.len())
-        && (is_identifier(word) || word.chars().filter(char::is_ascii_digit).count() >= 4)
+    (4..=120).contains(&word.len()) && (is_identifier(word) || word.chars().filter(char::is_ascii_digit).count() >= 4)
 }
 
 /// Whether a passage was pasted rather than said: code, a log, a table, data.
@@ -149,11 +129,8 @@ pub(crate) fn is_bulk(passage: &str) -> bool {
     let Some(first) = passage.split_whitespace().next() else {
         return false;
     };
-    let frame = (first == "at" && passage.ends_with(')'))
-        || first == "File"
-        || passage.starts_with("Traceback (");
-    let data =
-        passage.starts_with(['{', '}', '<']) || passage.starts_with('"') && passage.contains("\":");
+    let frame = (first == "at" && passage.ends_with(')')) || first == "File" || passage.starts_with("Traceback (");
+    let data = passage.starts_with(['{', '}', '<']) || passage.starts_with('"') && passage.contains("\":");
     let stamped = first.len() >= 8
         && first.chars().filter(char::is_ascii_digit).count() >= 6
         && first.contains([':', '-'])
@@ -191,14 +168,7 @@ mod tests {
         ] {
             assert!(has_value(text), "{text}");
         }
-        for text in [
-            "keep going",
-            "e.g. this",
-            "well - fine",
-            "a/ b",
-            "Ja, bitte.",
-            "it's Bob's",
-        ] {
+        for text in ["keep going", "e.g. this", "well - fine", "a/ b", "Ja, bitte.", "it's Bob's"] {
             assert!(!has_value(text), "{text}");
         }
     }

@@ -25,10 +25,7 @@ pub(super) fn verbs(name: &str) -> Vec<String> {
 pub(super) fn touch_of(verbs: &[String]) -> Option<Touch> {
     const TABLE: [(Touch, &[&str]); 7] = [
         (Touch::Deployed, &["deploy", "publish", "release"]),
-        (
-            Touch::Deleted,
-            &["delete", "remove", "rm", "trash", "archive"],
-        ),
+        (Touch::Deleted, &["delete", "remove", "rm", "trash", "archive"]),
         (
             Touch::Edited,
             &[
@@ -46,29 +43,16 @@ pub(super) fn touch_of(verbs: &[String]) -> Option<Touch> {
                 "notebookedit",
             ],
         ),
-        (
-            Touch::Created,
-            &[
-                "write", "create", "new", "add", "save", "upload", "draft", "make",
-            ],
-        ),
-        (
-            Touch::Listed,
-            &[
-                "list", "ls", "glob", "grep", "find", "search", "tree", "query",
-            ],
-        ),
+        (Touch::Created, &["write", "create", "new", "add", "save", "upload", "draft", "make"]),
+        (Touch::Listed, &["list", "ls", "glob", "grep", "find", "search", "tree", "query"]),
         (
             Touch::Read,
             &[
-                "read", "view", "open", "cat", "get", "fetch", "webfetch", "show", "load",
-                "download", "navigate", "goto", "visit", "browse", "scrape", "crawl",
+                "read", "view", "open", "cat", "get", "fetch", "webfetch", "show", "load", "download", "navigate",
+                "goto", "visit", "browse", "scrape", "crawl",
             ],
         ),
-        (
-            Touch::Ran,
-            &["run", "test", "execute", "trigger", "call", "preview"],
-        ),
+        (Touch::Ran, &["run", "test", "execute", "trigger", "call", "preview"]),
     ];
     TABLE
         .into_iter()
@@ -81,9 +65,7 @@ pub(super) fn editor_touch(command: &str) -> Option<Touch> {
     Some(match command {
         "view" | "open" | "read" => Touch::Read,
         "create" | "write" => Touch::Created,
-        "str_replace" | "insert" | "undo_edit" | "edit" | "replace" | "append" | "rename" => {
-            Touch::Edited
-        }
+        "str_replace" | "insert" | "undo_edit" | "edit" | "replace" | "append" | "rename" => Touch::Edited,
         "delete" => Touch::Deleted,
         _ => return None,
     })

@@ -27,9 +27,7 @@ pub struct Words {
 impl Words {
     /// Whether it says something that stands for the rest of the work: an obligation, a limit, a preference, a value.
     pub fn is_standing(&self) -> bool {
-        passages(&self.text)
-            .iter()
-            .any(|passage| standing::weigh(passage).0 <= Tier::Value)
+        passages(&self.text).iter().any(|passage| standing::weigh(passage).0 <= Tier::Value)
     }
 
     /// The message cut into its passages, each with the mark only if it is what the later message changed. Pasted
@@ -51,33 +49,20 @@ impl Words {
         let passages = passages(&self.text);
         let mut at = 0;
         for (passage, pasted) in passages.iter().zip(paste::pasted(&passages)) {
-            let start = self
-                .text
-                .get(at..)
-                .and_then(|rest| rest.find(passage))
-                .map_or(at, |found| at + found);
+            let start = self.text.get(at..).and_then(|rest| rest.find(passage)).map_or(at, |found| at + found);
             at = start + passage.len();
             if pasted {
                 paste = Some(paste.map_or(start, |range| range.start)..at);
                 continue;
             }
-            parts.extend(
-                paste
-                    .take()
-                    .and_then(|range| self.text.get(range))
-                    .map(|text| part(text, false)),
-            );
+            parts.extend(paste.take().and_then(|range| self.text.get(range)).map(|text| part(text, false)));
             let changed = !later.is_empty() && {
                 let read = Passage::read(passage, self.is_long());
                 later.iter().any(|later| later.changes(&read))
             };
             parts.push(part(passage, changed));
         }
-        parts.extend(
-            paste
-                .and_then(|range| self.text.get(range))
-                .map(|text| part(text, false)),
-        );
+        parts.extend(paste.and_then(|range| self.text.get(range)).map(|text| part(text, false)));
         parts
     }
 
@@ -89,9 +74,7 @@ impl Words {
             .zip(paste::pasted(&passages))
             .filter(|(_, pasted)| !pasted)
             .map(|(passage, _)| standing::weigh(passage));
-        weights
-            .min_by_key(|(tier, score)| (*tier, std::cmp::Reverse(*score)))
-            .unwrap_or((Tier::Bulk, 0))
+        weights.min_by_key(|(tier, score)| (*tier, std::cmp::Reverse(*score))).unwrap_or((Tier::Bulk, 0))
     }
 
     fn is_long(&self) -> bool {
@@ -106,41 +89,24 @@ const LONG: usize = 600;
 /// What a path or an address is made of says nothing about what a passage is about.
 pub(super) fn terms(lower: &str) -> Vec<String> {
     let is_cue = |word: &str| {
-        [
-            &LEXICON.cancels,
-            &LEXICON.changes,
-            &LEXICON.substitutes,
-            &LEXICON.empty,
-            &LEXICON.days,
-        ]
-        .into_iter()
-        .any(|list| list.has(word))
+        [&LEXICON.cancels, &LEXICON.changes, &LEXICON.substitutes, &LEXICON.empty, &LEXICON.days]
+            .into_iter()
+            .any(|list| list.has(word))
     };
     let mut terms: Vec<String> = value::words(lower)
         .filter(|word| !value::is_identifier(word))
         .flat_map(plain_words)
-        .filter(|word| {
-            word.chars().count() >= 4 && !word.chars().any(char::is_numeric) && !is_cue(word)
-        })
+        .filter(|word| word.chars().count() >= 4 && !word.chars().any(char::is_numeric) && !is_cue(word))
         .map(|word| word.chars().take(6).collect())
         .collect();
     let characters: Vec<char> = lower.chars().collect();
-    let wide =
-        |c: &char| matches!(c, '\u{30a0}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '가'..='힣');
-    terms.extend(
-        characters
-            .windows(2)
-            .filter(|pair| pair.iter().all(wide))
-            .map(|pair| pair.iter().collect()),
-    );
+    let wide = |c: &char| matches!(c, '\u{30a0}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '가'..='힣');
+    terms.extend(characters.windows(2).filter(|pair| pair.iter().all(wide)).map(|pair| pair.iter().collect()));
     terms
 }
 
 /// A passage as supersession looks at it.
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "independent observations of one passage"
-)]
+#[expect(clippy::struct_excessive_bools, reason = "independent observations of one passage")]
 struct Passage {
     terms: BTreeSet<String>,
     numbers: BTreeSet<String>,
@@ -159,12 +125,8 @@ impl Passage {
     /// The passages of a text that are not pasted.
     fn all(text: &str) -> Vec<Self> {
         let passages = passages(text);
-        let said = passages
-            .iter()
-            .zip(paste::pasted(&passages))
-            .filter(|(_, pasted)| !pasted);
-        said.map(|(passage, _)| Self::read(passage, text.len() > LONG))
-            .collect()
+        let said = passages.iter().zip(paste::pasted(&passages)).filter(|(_, pasted)| !pasted);
+        said.map(|(passage, _)| Self::read(passage, text.len() > LONG)).collect()
     }
 
     fn read(text: &str, in_long: bool) -> Self {
@@ -172,15 +134,14 @@ impl Passage {
         let words: Vec<&str> = plain_words(&lower).collect();
         let cue = |words_of: &WordList| words_of.is_in(&lower, &words);
         // At the start of a sentence "now" only says what comes next.
-        let leads =
-            lower.starts_with("now ") || lower.starts_with("jetzt ") || lower.starts_with("not ");
+        let leads = lower.starts_with("now ") || lower.starts_with("jetzt ") || lower.starts_with("not ");
         let cancels = cue(&LEXICON.cancels);
         let terms = terms(&lower).into_iter().collect();
         // The number of a list entry is no value.
         let entry = lower.find(char::is_whitespace).filter(|end| {
-            lower.get(..*end).is_some_and(|first| {
-                first.ends_with(['.', ')']) && first.starts_with(|c: char| c.is_ascii_digit())
-            })
+            lower
+                .get(..*end)
+                .is_some_and(|first| first.ends_with(['.', ')']) && first.starts_with(|c: char| c.is_ascii_digit()))
         });
         let numbers = value::words(lower.get(entry.unwrap_or(0)..).unwrap_or(""))
             .filter(|word| word.chars().any(char::is_numeric))
@@ -207,18 +168,11 @@ impl Passage {
             return false;
         }
         let shared = self.terms.intersection(&earlier.terms).count();
-        let same_number = self
-            .numbers
-            .iter()
-            .any(|number| earlier.numbers.contains(number));
-        let another_number = self
-            .numbers
-            .iter()
-            .any(|number| !earlier.numbers.contains(number));
+        let same_number = self.numbers.iter().any(|number| earlier.numbers.contains(number));
+        let another_number = self.numbers.iter().any(|number| !earlier.numbers.contains(number));
         let renumbered = another_number && !earlier.numbers.is_empty();
-        let replaced = renumbered
-            || (self.day && earlier.day)
-            || (self.substitutes && self.carries && earlier.carries);
+        let replaced =
+            renumbered || (self.day && earlier.day) || (self.substitutes && self.carries && earlier.carries);
         shared >= if self.in_long { 2 } else { 1 }
             && ((self.short && (self.cancels || replaced)) || (same_number && another_number))
     }
@@ -229,23 +183,17 @@ pub(super) fn mark_changes(words: &mut [Words]) {
     if words.len() < 2 {
         return;
     }
-    let read: Vec<(u32, Vec<Passage>)> = words
-        .iter()
-        .map(|words| (words.turn, Passage::all(&words.text)))
-        .collect();
+    let read: Vec<(u32, Vec<Passage>)> = words.iter().map(|words| (words.turn, Passage::all(&words.text))).collect();
     let changers: Vec<(u32, &Passage)> = read
         .iter()
         .flat_map(|(turn, passages)| {
-            passages
-                .iter()
-                .filter(|passage| passage.changes)
-                .map(|passage| (*turn, passage))
+            passages.iter().filter(|passage| passage.changes).map(|passage| (*turn, passage))
         })
         .collect();
     for (words, (turn, earlier)) in words.iter_mut().zip(&read) {
-        let later = changers.iter().filter(|(later, changer)| {
-            later > turn && earlier.iter().any(|passage| changer.changes(passage))
-        });
+        let later = changers
+            .iter()
+            .filter(|(later, changer)| later > turn && earlier.iter().any(|passage| changer.changes(passage)));
         words.changed_by = later.map(|(later, _)| *later).chain(words.changed_by).max();
     }
 }
@@ -257,12 +205,7 @@ mod tests {
     fn changed(texts: &[&str]) -> Vec<Option<u32>> {
         let mut words: Vec<Words> = (1..)
             .zip(texts)
-            .map(|(turn, text)| Words {
-                turn,
-                part: false,
-                text: (*text).to_owned(),
-                changed_by: None,
-            })
+            .map(|(turn, text)| Words { turn, part: false, text: (*text).to_owned(), changed_by: None })
             .collect();
         mark_changes(&mut words);
         words.into_iter().map(|words| words.changed_by).collect()
@@ -270,30 +213,12 @@ mod tests {
 
     #[test]
     fn an_explicit_change_marks_the_earlier_words() {
-        assert_eq!(
-            changed(&["The limit is 30 requests.", "The limit is now 50, not 30."]),
-            [Some(2), None]
-        );
-        assert_eq!(
-            changed(&["The deadline is Friday.", "go on", "Forget the deadline."]),
-            [Some(3), None, None]
-        );
-        assert_eq!(
-            changed(&["Deadline is Friday 17:00", "The deadline moved to Monday."]),
-            [Some(2), None]
-        );
-        assert_eq!(
-            changed(&["Das Limit ist 30.", "Das Limit ist jetzt 50."]),
-            [Some(2), None]
-        );
-        assert_eq!(
-            changed(&["重试上限是 30 次。", "重试上限改为 50 次。"]),
-            [Some(2), None]
-        );
-        assert_eq!(
-            changed(&["Use port 8080.", "Actually use port 9090 instead."]),
-            [Some(2), None]
-        );
+        assert_eq!(changed(&["The limit is 30 requests.", "The limit is now 50, not 30."]), [Some(2), None]);
+        assert_eq!(changed(&["The deadline is Friday.", "go on", "Forget the deadline."]), [Some(3), None, None]);
+        assert_eq!(changed(&["Deadline is Friday 17:00", "The deadline moved to Monday."]), [Some(2), None]);
+        assert_eq!(changed(&["Das Limit ist 30.", "Das Limit ist jetzt 50."]), [Some(2), None]);
+        assert_eq!(changed(&["重试上限是 30 次。", "重试上限改为 50 次。"]), [Some(2), None]);
+        assert_eq!(changed(&["Use port 8080.", "Actually use port 9090 instead."]), [Some(2), None]);
     }
 
     #[test]
@@ -306,11 +231,7 @@ mod tests {
             "Never call the payment service.",
             "There is no need for a new limit on requests from `admin`.",
         ] {
-            assert_eq!(
-                changed(&["The limit is 30 requests.", later]),
-                [None, None],
-                "{later}"
-            );
+            assert_eq!(changed(&["The limit is 30 requests.", later]), [None, None], "{later}");
         }
     }
 
@@ -323,19 +244,10 @@ mod tests {
                 text: "Keep the log. The limit is 30 requests. Never touch `main`.".to_owned(),
                 changed_by: None,
             },
-            Words {
-                turn: 2,
-                part: false,
-                text: "The limit is now 50, not 30.".to_owned(),
-                changed_by: None,
-            },
+            Words { turn: 2, part: false, text: "The limit is now 50, not 30.".to_owned(), changed_by: None },
         ];
         mark_changes(&mut words);
-        let marks: Vec<_> = words[0]
-            .split(&words)
-            .into_iter()
-            .map(|part| part.changed_by)
-            .collect();
+        let marks: Vec<_> = words[0].split(&words).into_iter().map(|part| part.changed_by).collect();
         assert_eq!(marks, [None, Some(2), None]);
     }
 }

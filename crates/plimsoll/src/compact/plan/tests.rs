@@ -7,10 +7,7 @@ use crate::transcript::{BondKind, Violation};
 use crate::wire::Format;
 
 fn thresholds(window: u64) -> Thresholds {
-    let capacity = Capacity {
-        context_window: Some(Tokens(window)),
-        ..Capacity::default()
-    };
+    let capacity = Capacity { context_window: Some(Tokens(window)), ..Capacity::default() };
     threshold(&capacity, &Policy::default(), None)
 }
 
@@ -25,13 +22,7 @@ fn automatic() -> PlanOptions {
 fn plan_of(script: &[Step], tokens: &[u64], window: u64, options: &PlanOptions) -> Plan {
     let transcript = transcript(script);
     let obligations = Obligations::of(&transcript);
-    plan(
-        &transcript,
-        &obligations,
-        &Measure::of_tokens(0, tokens),
-        &thresholds(window),
-        options,
-    )
+    plan(&transcript, &obligations, &Measure::of_tokens(0, tokens), &thresholds(window), options)
 }
 
 fn summarised(plan: Plan) -> Summarise {
@@ -47,17 +38,11 @@ fn talk(turns: usize) -> Vec<Step> {
 }
 
 fn call(id: u8) -> Step {
-    Step::Calls {
-        ids: vec![Some(id)],
-        thinks: true,
-    }
+    Step::Calls { ids: vec![Some(id)], thinks: true }
 }
 
 fn result(id: u8) -> Step {
-    Step::Results {
-        ids: vec![Some(id)],
-        text: false,
-    }
+    Step::Results { ids: vec![Some(id)], text: false }
 }
 
 /// One turn of many calls.
@@ -73,21 +58,9 @@ fn mechanism_22_tools_and_system_above_the_threshold_are_infeasible() {
     let measure = Measure::of_tokens(160_000, &[1_000; 20]);
     for trigger in [Trigger::Threshold, Trigger::Overflow, Trigger::Manual] {
         let options = PlanOptions::new(Format::Anthropic, trigger);
-        let plan = plan(
-            &transcript,
-            &obligations,
-            &measure,
-            &thresholds(200_000),
-            &options,
-        );
+        let plan = plan(&transcript, &obligations, &measure, &thresholds(200_000), &options);
         // System and tools, and the last group: an answer, with the question before it that stays verbatim.
-        assert_eq!(
-            plan,
-            Plan::Infeasible {
-                irreducible: Tokens(162_000),
-                limit: Tokens(153_000)
-            }
-        );
+        assert_eq!(plan, Plan::Infeasible { irreducible: Tokens(162_000), limit: Tokens(153_000) });
     }
 }
 
@@ -97,13 +70,7 @@ fn mechanism_22_a_last_group_that_fills_the_window_is_infeasible() {
     let mut tokens = vec![10; 13];
     tokens[12] = 190_000;
     let plan = plan_of(&script, &tokens, 200_000, &automatic());
-    assert_eq!(
-        plan,
-        Plan::Infeasible {
-            irreducible: Tokens(190_020),
-            limit: Tokens(153_000)
-        }
-    );
+    assert_eq!(plan, Plan::Infeasible { irreducible: Tokens(190_020), limit: Tokens(153_000) });
 }
 
 #[test]
@@ -116,12 +83,7 @@ fn mechanism_24_an_automatic_compaction_that_removes_little_is_not_tried() {
         200_000,
         &PlanOptions::new(Format::Anthropic, Trigger::Overflow),
     );
-    assert_eq!(
-        plan,
-        Plan::Skipped(Skip::TooLittleToRemove {
-            removable: Tokens(300)
-        })
-    );
+    assert_eq!(plan, Plan::Skipped(Skip::TooLittleToRemove { removable: Tokens(300) }));
 }
 
 #[test]
@@ -129,10 +91,7 @@ fn mechanism_27_auto_false_means_never() {
     for trigger in [Trigger::Threshold, Trigger::Overflow] {
         let mut options = PlanOptions::new(Format::Anthropic, trigger);
         options.auto = false;
-        assert_eq!(
-            plan_of(&talk(50), &[5_000; 100], 200_000, &options),
-            Plan::Skipped(Skip::AutoOff)
-        );
+        assert_eq!(plan_of(&talk(50), &[5_000; 100], 200_000, &options), Plan::Skipped(Skip::AutoOff));
     }
     let mut options = by_hand();
     options.auto = false;
@@ -142,16 +101,10 @@ fn mechanism_27_auto_false_means_never() {
 #[test]
 fn below_the_threshold_only_a_hand_compacts() {
     let plan = plan_of(&talk(50), &[500; 100], 200_000, &automatic());
-    assert!(
-        matches!(plan, Plan::Skipped(Skip::BelowThreshold { .. })),
-        "{plan:?}"
-    );
+    assert!(matches!(plan, Plan::Skipped(Skip::BelowThreshold { .. })), "{plan:?}");
     let by_hand = summarised(plan_of(&talk(50), &[500; 100], 200_000, &by_hand()));
     // The tail: 20,000 tokens, which begin at a typed message.
-    assert_eq!(
-        (by_hand.removed, by_hand.tail_tokens),
-        (0..60, Tokens(20_000))
-    );
+    assert_eq!((by_hand.removed, by_hand.tail_tokens), (0..60, Tokens(20_000)));
 }
 
 #[test]
@@ -161,26 +114,11 @@ fn a_conversation_too_short_is_skipped_unless_forced() {
     insta::assert_snapshot!(Skip::NotEnoughMessages, @"not enough messages to compact");
     let mut options = by_hand();
     options.force = true;
-    assert_eq!(
-        summarised(plan_of(&talk(3), &[100; 6], 200_000, &options)).removed,
-        0..4
-    );
-    assert_eq!(
-        summarised(plan_of(&talk(1), &[100; 2], 200_000, &options)).removed,
-        0..1
-    );
-    assert_eq!(
-        plan_of(&[Step::Typed], &[100], 200_000, &options),
-        Plan::Skipped(Skip::NotEnoughMessages)
-    );
-    assert_eq!(
-        plan_of(&[Step::System], &[100], 200_000, &options),
-        Plan::Skipped(Skip::NotEnoughMessages)
-    );
-    assert_eq!(
-        plan_of(&[], &[], 200_000, &options),
-        Plan::Skipped(Skip::NotEnoughMessages)
-    );
+    assert_eq!(summarised(plan_of(&talk(3), &[100; 6], 200_000, &options)).removed, 0..4);
+    assert_eq!(summarised(plan_of(&talk(1), &[100; 2], 200_000, &options)).removed, 0..1);
+    assert_eq!(plan_of(&[Step::Typed], &[100], 200_000, &options), Plan::Skipped(Skip::NotEnoughMessages));
+    assert_eq!(plan_of(&[Step::System], &[100], 200_000, &options), Plan::Skipped(Skip::NotEnoughMessages));
+    assert_eq!(plan_of(&[], &[], 200_000, &options), Plan::Skipped(Skip::NotEnoughMessages));
 }
 
 #[test]
@@ -192,25 +130,16 @@ fn mechanism_5_a_tail_does_not_begin_with_a_result() {
     assert_eq!(planned.removed, 0..15);
     assert!(planned.splits_turn);
     options.keep_tokens = Some(Tokens(500));
-    assert_eq!(
-        summarised(plan_of(&long_turn(10), &[100; 21], 200_000, &options)).removed,
-        0..17
-    );
+    assert_eq!(summarised(plan_of(&long_turn(10), &[100; 21], 200_000, &options)).removed, 0..17);
 }
 
 #[test]
 fn mechanism_4_a_parallel_batch_stays_whole_even_over_the_tails_budget() {
-    let batch = Step::Calls {
-        ids: vec![Some(0), Some(1)],
-        thinks: false,
-    };
+    let batch = Step::Calls { ids: vec![Some(0), Some(1)], thinks: false };
     let script = [talk(3), vec![Step::Typed, batch, result(0), result(1)]].concat();
     let mut options = by_hand();
     options.keep_tokens = Some(Tokens(150));
-    assert_eq!(
-        summarised(plan_of(&script, &[100; 10], 200_000, &options)).removed,
-        0..7
-    );
+    assert_eq!(summarised(plan_of(&script, &[100; 10], 200_000, &options)).removed, 0..7);
 }
 
 #[test]
@@ -222,10 +151,7 @@ fn mechanism_6_an_open_question_is_kept_where_it_can_stand() {
     assert_eq!((planned.removed, planned.retained), (0..38, vec![1]));
     // Elsewhere it holds up the cut.
     options.format = Format::Anthropic;
-    assert_eq!(
-        plan_of(&script, &[100; 42], 200_000, &options),
-        Plan::Skipped(Skip::NotEnoughMessages)
-    );
+    assert_eq!(plan_of(&script, &[100; 42], 200_000, &options), Plan::Skipped(Skip::NotEnoughMessages));
 }
 
 #[test]
@@ -233,10 +159,7 @@ fn mechanism_6_an_open_call_is_never_summarised() {
     let script = [talk(10), vec![Step::Typed, call(0)]].concat();
     let mut options = by_hand();
     options.keep_tokens = Some(Tokens(0));
-    assert_eq!(
-        summarised(plan_of(&script, &[100; 22], 200_000, &options)).removed,
-        0..21
-    );
+    assert_eq!(summarised(plan_of(&script, &[100; 22], 200_000, &options)).removed, 0..21);
 }
 
 #[test]
@@ -282,10 +205,7 @@ fn mechanism_8_thinking_of_earlier_turns_is_left_out_of_the_tail() {
     // The calls of the turn before; not the one of the turn that goes on.
     assert_eq!(planned.omitted, [(21, 0), (23, 0)]);
     options.format = Format::OpenaiChat;
-    assert_eq!(
-        summarised(plan_of(&script, &[100; 29], 200_000, &options)).omitted,
-        []
-    );
+    assert_eq!(summarised(plan_of(&script, &[100; 29], 200_000, &options)).omitted, []);
 }
 
 #[test]
@@ -310,13 +230,7 @@ fn a_target_is_a_bound_met_or_infeasible() {
     assert!(planned.tokens_after_bound() <= Tokens(3_000));
     options.target_tokens = Some(Tokens(1_000));
     let plan = plan_of(&talk(50), &[500; 100], 200_000, &options);
-    assert_eq!(
-        plan,
-        Plan::Infeasible {
-            irreducible: Tokens(1_000),
-            limit: Tokens(1_000)
-        }
-    );
+    assert_eq!(plan, Plan::Infeasible { irreducible: Tokens(1_000), limit: Tokens(1_000) });
 }
 
 #[test]
@@ -324,26 +238,15 @@ fn what_a_provider_compacted_counts_from_there() {
     let mut conversation = transcript(&talk(20));
     let compaction = |text| BlockKind::Compaction(text);
     conversation.messages[21].blocks[0].kind = compaction(Some(crate::wire::Text::plain("so far")));
-    let tokens: Vec<u64> = (0..40)
-        .map(|index| if index < 21 { 0 } else { 100 })
-        .collect();
+    let tokens: Vec<u64> = (0..40).map(|index| if index < 21 { 0 } else { 100 }).collect();
     let measure = Measure::of_tokens(0, &tokens);
     let mut options = by_hand();
     options.keep_tokens = Some(Tokens(5_000));
     let decide = |conversation: &Transcript<'_>, options: &PlanOptions| {
-        plan(
-            conversation,
-            &Obligations::of(conversation),
-            &measure,
-            &thresholds(200_000),
-            options,
-        )
+        plan(conversation, &Obligations::of(conversation), &measure, &thresholds(200_000), options)
     };
     // All of it that the model sees fits in the tail.
-    assert_eq!(
-        decide(&conversation, &options),
-        Plan::Skipped(Skip::NotEnoughMessages)
-    );
+    assert_eq!(decide(&conversation, &options), Plan::Skipped(Skip::NotEnoughMessages));
     options.keep_tokens = Some(Tokens(1_000));
     assert_eq!(summarised(decide(&conversation, &options)).removed, 0..30);
     // One that only the provider can read stays where it is.

@@ -13,12 +13,8 @@ fn known(name: &str) -> Limits {
 }
 
 fn numbers(limits: &Limits) -> [Option<u64>; 3] {
-    [
-        &limits.context_window,
-        &limits.max_input,
-        &limits.max_output,
-    ]
-    .map(|limit| limit.as_ref().map(|limit| limit.tokens.0))
+    [&limits.context_window, &limits.max_input, &limits.max_output]
+        .map(|limit| limit.as_ref().map(|limit| limit.tokens.0))
 }
 
 fn user(window: Option<u64>, input: Option<u64>, output: Option<u64>) -> Limits {
@@ -29,92 +25,40 @@ fn user(window: Option<u64>, input: Option<u64>, output: Option<u64>) -> Limits 
 fn layers_go_user_server_catalogue_fallback() {
     let server = Limits::stated(&Source::Server, Some(300_000), None, Some(5_000));
     let mine = user(None, None, Some(1_000));
-    let limits = resolve_limits(
-        Some(&mine),
-        Some(&server),
-        Some(&known("gpt-5")),
-        Endpoint::Public,
-        DEFAULT_LIMIT,
-    );
-    assert_eq!(
-        numbers(&limits),
-        [Some(300_000), Some(272_000), Some(1_000)]
-    );
-    assert_eq!(
-        limits.context_window.map(|limit| limit.source),
-        Some(Source::Server)
-    );
-    assert_eq!(
-        limits.max_output.map(|limit| limit.source),
-        Some(Source::User)
-    );
+    let limits = resolve_limits(Some(&mine), Some(&server), Some(&known("gpt-5")), Endpoint::Public, DEFAULT_LIMIT);
+    assert_eq!(numbers(&limits), [Some(300_000), Some(272_000), Some(1_000)]);
+    assert_eq!(limits.context_window.map(|limit| limit.source), Some(Source::Server));
+    assert_eq!(limits.max_output.map(|limit| limit.source), Some(Source::User));
     let nothing = resolve_limits(None, None, None, Endpoint::Public, Tokens(64_000));
-    assert_eq!(
-        nothing.context_window,
-        Some(Limit::new(Tokens(64_000), Source::Fallback))
-    );
+    assert_eq!(nothing.context_window, Some(Limit::new(Tokens(64_000), Source::Fallback)));
 }
 
 #[test]
 fn mechanism_35_window_and_input_limit_are_told_apart() {
-    assert_eq!(
-        numbers(&known("gpt-5")),
-        [Some(400_000), Some(272_000), Some(128_000)]
-    );
+    assert_eq!(numbers(&known("gpt-5")), [Some(400_000), Some(272_000), Some(128_000)]);
 }
 
 #[test]
 fn mechanism_36_a_local_model_with_a_famous_name_gets_no_famous_window() {
     let famous = known("claude-opus-4-6");
-    assert_eq!(
-        famous.context_window.as_ref().map(|limit| limit.tokens),
-        Some(Tokens(1_000_000))
-    );
-    let limits = resolve_limits(
-        None,
-        None,
-        Some(&famous),
-        Endpoint::LocalOrPrivate,
-        DEFAULT_LIMIT,
-    );
+    assert_eq!(famous.context_window.as_ref().map(|limit| limit.tokens), Some(Tokens(1_000_000)));
+    let limits = resolve_limits(None, None, Some(&famous), Endpoint::LocalOrPrivate, DEFAULT_LIMIT);
     assert_eq!(
         limits,
-        Limits {
-            context_window: Some(Limit::new(DEFAULT_LIMIT, Source::Fallback)),
-            ..Limits::default()
-        }
+        Limits { context_window: Some(Limit::new(DEFAULT_LIMIT, Source::Fallback)), ..Limits::default() }
     );
     // What its server says of it holds.
     let server = Limits::stated(&Source::Server, Some(8_192), None, None);
-    let limits = resolve_limits(
-        None,
-        Some(&server),
-        Some(&famous),
-        Endpoint::LocalOrPrivate,
-        DEFAULT_LIMIT,
-    );
+    let limits = resolve_limits(None, Some(&server), Some(&famous), Endpoint::LocalOrPrivate, DEFAULT_LIMIT);
     assert_eq!(numbers(&limits), [Some(8_192), None, None]);
 }
 
 #[test]
 fn mechanism_36_a_million_token_model_is_not_taken_for_a_small_one() {
-    assert_eq!(
-        known("claude-opus-4-6")
-            .context_window
-            .map(|limit| limit.tokens),
-        Some(Tokens(1_000_000))
-    );
-    assert_eq!(
-        known("claude-sonnet-4-5")
-            .context_window
-            .map(|limit| limit.tokens),
-        Some(Tokens(200_000))
-    );
+    assert_eq!(known("claude-opus-4-6").context_window.map(|limit| limit.tokens), Some(Tokens(1_000_000)));
+    assert_eq!(known("claude-sonnet-4-5").context_window.map(|limit| limit.tokens), Some(Tokens(200_000)));
     let extended = known("claude-sonnet-4-5[1m]");
-    assert_eq!(
-        extended.context_window,
-        Some(Limit::new(Tokens(1_000_000), Source::Name))
-    );
+    assert_eq!(extended.context_window, Some(Limit::new(Tokens(1_000_000), Source::Name)));
     assert_eq!(extended.max_input, None);
 }
 
@@ -129,22 +73,12 @@ fn mechanism_37_a_users_own_setting_is_bounded_by_nothing_less_certain() {
     assert_eq!(numbers(&limits), [None, Some(500_000), None]);
     // The name is known with a smaller window, whose input limit must not cut the user's.
     let mine = user(Some(1_000_000), None, None);
-    let limits = resolve_limits(
-        Some(&mine),
-        None,
-        Some(&known("claude-sonnet-4-5")),
-        Endpoint::Public,
-        DEFAULT_LIMIT,
-    );
+    let limits =
+        resolve_limits(Some(&mine), None, Some(&known("claude-sonnet-4-5")), Endpoint::Public, DEFAULT_LIMIT);
     assert_eq!(numbers(&limits), [Some(1_000_000), None, Some(64_000)]);
     let mine = user(None, Some(300_000), None);
-    let limits = resolve_limits(
-        Some(&mine),
-        None,
-        Some(&known("claude-sonnet-4-5")),
-        Endpoint::Public,
-        DEFAULT_LIMIT,
-    );
+    let limits =
+        resolve_limits(Some(&mine), None, Some(&known("claude-sonnet-4-5")), Endpoint::Public, DEFAULT_LIMIT);
     assert_eq!(numbers(&limits), [None, Some(300_000), Some(64_000)]);
 }
 
@@ -173,10 +107,7 @@ prop_compose! {
 }
 
 fn published() -> Source {
-    Source::Catalogue {
-        origin: "x".into(),
-        date: "2026-01-01".into(),
-    }
+    Source::Catalogue { origin: "x".into(), date: "2026-01-01".into() }
 }
 
 proptest! {

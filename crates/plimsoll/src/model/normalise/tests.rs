@@ -14,34 +14,16 @@ fn every_way_to_write_a_name_has_one_key() {
         ("claude-sonnet-4.5", "claude-sonnet-4-5"),
         ("  Claude-Sonnet-4-5 ", "claude-sonnet-4-5"),
         ("anthropic/claude-sonnet-4.5", "claude-sonnet-4-5"),
-        (
-            "openrouter/anthropic/claude-sonnet-4.5:free",
-            "claude-sonnet-4-5",
-        ),
+        ("openrouter/anthropic/claude-sonnet-4.5:free", "claude-sonnet-4-5"),
         ("~anthropic/claude-sonnet-4.5", "claude-sonnet-4-5"),
-        (
-            "bedrock/us.anthropic.claude-sonnet-4-5-20250929-v1:0",
-            "claude-sonnet-4-5-20250929",
-        ),
+        ("bedrock/us.anthropic.claude-sonnet-4-5-20250929-v1:0", "claude-sonnet-4-5-20250929"),
         ("global.anthropic.claude-opus-4-6-v1", "claude-opus-4-6"),
         ("us-gov.anthropic.claude-sonnet-5-5", "claude-sonnet-5-5"),
-        (
-            "bedrock/us-gov-west-1/anthropic.claude-haiku-4-5-20251001-v1:0",
-            "claude-haiku-4-5-20251001",
-        ),
-        (
-            "arn:aws:bedrock:us-east-1:1234:inference-profile/us.anthropic.claude-sonnet-4-6",
-            "claude-sonnet-4-6",
-        ),
-        (
-            "vertex_ai/claude-sonnet-4-5@20250929",
-            "claude-sonnet-4-5-20250929",
-        ),
+        ("bedrock/us-gov-west-1/anthropic.claude-haiku-4-5-20251001-v1:0", "claude-haiku-4-5-20251001"),
+        ("arn:aws:bedrock:us-east-1:1234:inference-profile/us.anthropic.claude-sonnet-4-6", "claude-sonnet-4-6"),
+        ("vertex_ai/claude-sonnet-4-5@20250929", "claude-sonnet-4-5-20250929"),
         ("vertex_ai/claude-sonnet-4-6@default", "claude-sonnet-4-6"),
-        (
-            "projects/p/locations/eu/publishers/anthropic/models/claude-opus-4-6",
-            "claude-opus-4-6",
-        ),
+        ("projects/p/locations/eu/publishers/anthropic/models/claude-opus-4-6", "claude-opus-4-6"),
         ("models/gemini-2.5-pro", "gemini-2-5-pro"),
         ("gemini-1.5-pro-002", "gemini-1-5-pro-002"),
         ("gpt-4o-2024-08-06", "gpt-4o-20240806"),
@@ -50,15 +32,9 @@ fn every_way_to_write_a_name_has_one_key() {
         ("ft:gpt-4o-2024-08-06:acme:suffix:id", "gpt-4o-20240806"),
         ("openai/ft:gpt-4o:acme::id", "gpt-4o"),
         ("accounts/fireworks/models/glm-5p1", "glm-5-1"),
-        (
-            "fireworks_ai/accounts/fireworks/models/llama-v3p2-1b-instruct",
-            "llama-3-2-1b-instruct",
-        ),
+        ("fireworks_ai/accounts/fireworks/models/llama-v3p2-1b-instruct", "llama-3-2-1b-instruct"),
         ("meta.llama3-1-70b-instruct-v1:0", "llama-3-1-70b-instruct"),
-        (
-            "meta-llama/Meta-Llama-3.1-70B-Instruct",
-            "llama-3-1-70b-instruct",
-        ),
+        ("meta-llama/Meta-Llama-3.1-70B-Instruct", "llama-3-1-70b-instruct"),
         ("bedrock/ap-south-1/deepseek.v3.2", "deepseek-v3-2"),
         ("openai.gpt-oss-120b-1:0", "gpt-oss-120b"),
         ("nvidia.nemotron-nano-9b-v2", "nemotron-nano-9b-v2"),
@@ -81,24 +57,12 @@ fn mechanism_38_a_date_is_never_a_version() {
         ("gpt-4-0613", "gpt-4", "0613"),
         ("mistral-large-2512", "mistral-large", "2512"),
         ("kimi-k2-0905", "kimi-k2", "0905"),
-        (
-            "doubao-seed-2-1-pro-260915",
-            "doubao-seed-2-1-pro",
-            "260915",
-        ),
-        (
-            "gemini-2.5-flash-preview-05-20",
-            "gemini-2-5-flash-preview",
-            "05-20",
-        ),
+        ("doubao-seed-2-1-pro-260915", "doubao-seed-2-1-pro", "260915"),
+        ("gemini-2.5-flash-preview-05-20", "gemini-2-5-flash-preview", "05-20"),
         ("command-r-08-2024", "command-r", "08-2024"),
     ] {
         let name = normalise(written);
-        assert_eq!(
-            (name.base.as_str(), name.snapshot.as_deref()),
-            (base, Some(snapshot)),
-            "{written}"
-        );
+        assert_eq!((name.base.as_str(), name.snapshot.as_deref()), (base, Some(snapshot)), "{written}");
     }
 }
 
@@ -114,11 +78,7 @@ fn a_version_is_never_a_date() {
         "yi-4096",
         "x-32768",
     ] {
-        assert_eq!(
-            (key(written).as_str(), normalise(written).snapshot),
-            (written, None),
-            "{written}"
-        );
+        assert_eq!((key(written).as_str(), normalise(written).snapshot), (written, None), "{written}");
     }
 }
 
@@ -126,11 +86,7 @@ fn a_version_is_never_a_date() {
 fn a_context_suffix_is_set_aside_and_kept() {
     for (written, base, context) in [
         ("claude-opus-4-6[1m]", "claude-opus-4-6", Some(1_000_000)),
-        (
-            "anthropic/claude-sonnet-4.5[200K]",
-            "claude-sonnet-4-5",
-            Some(200_000),
-        ),
+        ("anthropic/claude-sonnet-4.5[200K]", "claude-sonnet-4-5", Some(200_000)),
         ("amazon.nova-lite-v1:0:24k", "nova-lite", Some(24_000)),
         ("x[0m]", "x[0m]", None),
         ("x[m]", "x[m]", None),
@@ -139,11 +95,7 @@ fn a_context_suffix_is_set_aside_and_kept() {
         ("sonnet[1mm]", "sonnet[1mm]", None),
     ] {
         let name = normalise(written);
-        assert_eq!(
-            (name.base.as_str(), name.context),
-            (base, context.map(Tokens)),
-            "{written}"
-        );
+        assert_eq!((name.base.as_str(), name.context), (base, context.map(Tokens)), "{written}");
     }
 }
 
@@ -188,10 +140,7 @@ fn prefixes_are_sorted_and_canonical() {
     let prefixes: Vec<&str> = PREFIXES.lines().collect();
     assert!(prefixes.is_sorted());
     for prefix in prefixes {
-        assert!(
-            !prefix.contains(['_', '/', ' ']) && prefix == prefix.to_lowercase(),
-            "{prefix}"
-        );
+        assert!(!prefix.contains(['_', '/', ' ']) && prefix == prefix.to_lowercase(), "{prefix}");
     }
 }
 
@@ -255,11 +204,7 @@ fn a_prefix_behind_a_prefix_is_judged_with_the_snapshot_still_there() {
     for name in ["openai/openai/3-20250514", "anthropic.openai/3-20250514"] {
         let once = normalise(name);
         let again = normalise(&once.key());
-        assert_eq!(
-            (again.base, again.snapshot),
-            (once.base, once.snapshot),
-            "{name}"
-        );
+        assert_eq!((again.base, again.snapshot), (once.base, once.snapshot), "{name}");
     }
 }
 

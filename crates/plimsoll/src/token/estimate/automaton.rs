@@ -161,11 +161,7 @@ const fn next(state: usize, class: u8) -> usize {
         CONTINUATION | MORE_CONTINUATION..=LAST_CLASS => state,
         _ => {
             let first = IN_SCRIPT + 2 * (class - SCRIPT) as usize;
-            if state == first || state == first + 1 {
-                first + 1
-            } else {
-                first
-            }
+            if state == first || state == first + 1 { first + 1 } else { first }
         }
     }
 }
@@ -194,11 +190,7 @@ const fn mixed(state: usize, kind: usize, otherwise: usize) -> usize {
     match state {
         IN_MIXED..IN_DIGIT => {
             let last = (state - IN_MIXED) % 3;
-            if last == kind {
-                state
-            } else {
-                IN_MIXED + 3 + kind
-            }
+            if last == kind { state } else { IN_MIXED + 3 + kind }
         }
         IN_DIGIT..IN_SPACE => IN_MIXED + kind,
         _ => otherwise,
@@ -224,11 +216,7 @@ const fn punctuation(state: usize, class: u8) -> usize {
 
 /// The next of a row of states that count a run, or the first.
 const fn run(state: usize, first: usize, end: usize) -> usize {
-    if state >= first && state < end {
-        capped(state, end)
-    } else {
-        first
-    }
+    if state >= first && state < end { capped(state, end) } else { first }
 }
 
 const fn capped(state: usize, end: usize) -> usize {

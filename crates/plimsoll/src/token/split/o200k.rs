@@ -55,10 +55,7 @@ impl Word {
         // ASCII letters belong to one half only, so nothing is to be given back.
         match text.get(lower) {
             Some(0x80..) => Self::at_any(text, start),
-            _ if lower > upper => Self {
-                cased: Some(lower),
-                upper,
-            },
+            _ if lower > upper => Self { cased: Some(lower), upper },
             _ => Self { cased: None, upper },
         }
     }
@@ -71,10 +68,7 @@ impl Word {
         while let Some((class, after)) = Class::at(text, upper) {
             if !class.is(Class::UPPER) {
                 if class.is(Class::LOWER) {
-                    return Self {
-                        cased: Some(run(text, after, Class::LOWER)),
-                        upper,
-                    };
+                    return Self { cased: Some(run(text, after, Class::LOWER)), upper };
                 }
                 break;
             }
@@ -107,11 +101,7 @@ fn prefixed_word_end(text: &[u8], start: usize, class: Class, after: usize) -> O
         }
     }
     // A mark belongs to both halves, so a word that starts with it always has a cased end.
-    if class.is(Class::WORD) {
-        Word::at_any(text, start).cased
-    } else {
-        None
-    }
+    if class.is(Class::WORD) { Word::at_any(text, start).cased } else { None }
 }
 
 /// The length of a run of ASCII letters of one case, given as the first of them: eight bytes at a step.
@@ -120,10 +110,7 @@ fn ascii_run(text: &[u8], start: usize, first: u8) -> usize {
     const HIGH: u64 = 0x8080_8080_8080_8080;
     const ONES: u64 = 0x0101_0101_0101_0101;
     let mut length = 0;
-    while let Some(word) = text
-        .get(start + length..)
-        .and_then(<[u8]>::first_chunk::<8>)
-    {
+    while let Some(word) = text.get(start + length..).and_then(<[u8]>::first_chunk::<8>) {
         let word = u64::from_le_bytes(*word);
         // With the high bits out of the way no byte carries into its neighbour.
         let low = word & !HIGH;
@@ -136,9 +123,5 @@ fn ascii_run(text: &[u8], start: usize, first: u8) -> usize {
         length += 8;
     }
     let rest = text.get(start + length..).unwrap_or_default();
-    length
-        + rest
-            .iter()
-            .take_while(|byte| (first..first + 26).contains(byte))
-            .count()
+    length + rest.iter().take_while(|byte| (first..first + 26).contains(byte)).count()
 }

@@ -4,17 +4,11 @@ use super::super::sample::{Step, disorder, session, transcript};
 use super::*;
 
 fn calls(ids: &[u8]) -> Step {
-    Step::Calls {
-        ids: ids.iter().copied().map(Some).collect(),
-        thinks: false,
-    }
+    Step::Calls { ids: ids.iter().copied().map(Some).collect(), thinks: false }
 }
 
 fn results(ids: &[u8]) -> Step {
-    Step::Results {
-        ids: ids.iter().copied().map(Some).collect(),
-        text: false,
-    }
+    Step::Results { ids: ids.iter().copied().map(Some).collect(), text: false }
 }
 
 fn of(script: &[Step]) -> Obligations {
@@ -27,11 +21,7 @@ fn cuts(script: &[Step]) -> Vec<usize> {
 
 fn orphans(script: &[Step]) -> Vec<(usize, OrphanKind)> {
     let found = of(script);
-    found
-        .orphans()
-        .iter()
-        .map(|orphan| (orphan.message, orphan.kind))
-        .collect()
+    found.orphans().iter().map(|orphan| (orphan.message, orphan.kind)).collect()
 }
 
 #[test]
@@ -58,71 +48,31 @@ fn a_call_waits_until_the_model_has_spoken_in_a_later_turn() {
 
 #[test]
 fn a_message_of_text_and_result_stays_with_its_call() {
-    let mixed = Step::Results {
-        ids: vec![Some(0)],
-        text: true,
-    };
-    assert_eq!(
-        cuts(&[Step::Typed, calls(&[0]), mixed, Step::Say]),
-        [0, 1, 3, 4]
-    );
+    let mixed = Step::Results { ids: vec![Some(0)], text: true };
+    assert_eq!(cuts(&[Step::Typed, calls(&[0]), mixed, Step::Say]), [0, 1, 3, 4]);
 }
 
 #[test]
 fn a_parallel_batch_is_atomic() {
     // In one message, and as items with their results in any order.
-    assert_eq!(
-        cuts(&[
-            Step::Typed,
-            calls(&[0, 1]),
-            results(&[0]),
-            results(&[1]),
-            Step::Say
-        ]),
-        [0, 1, 4, 5]
-    );
-    let items = [
-        Step::Typed,
-        calls(&[0]),
-        calls(&[1]),
-        results(&[1]),
-        results(&[0]),
-        Step::Say,
-    ];
+    assert_eq!(cuts(&[Step::Typed, calls(&[0, 1]), results(&[0]), results(&[1]), Step::Say]), [0, 1, 4, 5]);
+    let items = [Step::Typed, calls(&[0]), calls(&[1]), results(&[1]), results(&[0]), Step::Say];
     assert_eq!(cuts(&items), [0, 1, 5, 6]);
 }
 
 #[test]
 fn reused_ids_pair_with_the_nearest_waiting_call() {
-    let script = [
-        calls(&[0]),
-        results(&[0]),
-        Step::Typed,
-        calls(&[0]),
-        results(&[0]),
-    ];
+    let script = [calls(&[0]), results(&[0]), Step::Typed, calls(&[0]), results(&[0])];
     assert_eq!(cuts(&script), [0, 2, 3, 5]);
     // The first call of the id was interrupted: it is the orphan, not the second.
-    let script = [
-        calls(&[0]),
-        Step::Typed,
-        calls(&[0]),
-        results(&[0]),
-        Step::Say,
-    ];
+    let script = [calls(&[0]), Step::Typed, calls(&[0]), results(&[0]), Step::Say];
     assert_eq!(orphans(&script), [(0, OrphanKind::CallWithoutResult)]);
     assert_eq!(cuts(&script), [0, 1, 2, 4, 5]);
 }
 
 #[test]
 fn a_second_answer_belongs_to_the_call_too() {
-    let script = [
-        Step::Typed,
-        calls(&[0]),
-        results(&[0]),
-        results(&[0]),
-        Step::Say,
-    ];
+    let script = [Step::Typed, calls(&[0]), results(&[0]), results(&[0]), Step::Say];
     assert_eq!(orphans(&script), []);
     assert_eq!(cuts(&script), [0, 1, 4, 5]);
 }
@@ -131,19 +81,10 @@ fn a_second_answer_belongs_to_the_call_too() {
 fn results_without_ids_answer_in_order() {
     let nameless = |count: usize| vec![None; count];
     let script = [
-        Step::Calls {
-            ids: nameless(2),
-            thinks: false,
-        },
+        Step::Calls { ids: nameless(2), thinks: false },
         Step::Typed,
-        Step::Calls {
-            ids: nameless(2),
-            thinks: false,
-        },
-        Step::Results {
-            ids: nameless(2),
-            text: false,
-        },
+        Step::Calls { ids: nameless(2), thinks: false },
+        Step::Results { ids: nameless(2), text: false },
         Step::Say,
     ];
     // They answer the latest response, not the interrupted one before it.
@@ -161,79 +102,32 @@ fn a_result_without_a_call_is_reported() {
 
 #[test]
 fn reasoning_stays_with_the_items_of_its_response() {
-    let script = [
-        Step::Typed,
-        Step::Reason,
-        calls(&[0]),
-        calls(&[1]),
-        results(&[0]),
-        results(&[1]),
-        Step::Reason,
-        Step::Say,
-    ];
+    let script =
+        [Step::Typed, Step::Reason, calls(&[0]), calls(&[1]), results(&[0]), results(&[1]), Step::Reason, Step::Say];
     assert_eq!(cuts(&script), [0, 1, 6, 8]);
     assert_eq!(of(&script).closure([5]), [1, 2, 3, 4, 5]);
     // Entries that the model never sees do not part them; a user's message does.
     assert_eq!(cuts(&[Step::Reason, Step::Unknown, Step::Say]), [0, 3]);
-    assert_eq!(
-        orphans(&[Step::Reason, Step::Typed, Step::Say]),
-        [(0, OrphanKind::ReasoningAlone)]
-    );
+    assert_eq!(orphans(&[Step::Reason, Step::Typed, Step::Say]), [(0, OrphanKind::ReasoningAlone)]);
 }
 
 #[test]
 fn a_providers_pending_call_keeps_its_response() {
-    let pending = Step::Server {
-        id: 4,
-        answered: false,
-    };
+    let pending = Step::Server { id: 4, answered: false };
     assert_eq!(cuts(&[Step::Typed, pending.clone()]), [0, 1]);
-    assert_eq!(
-        cuts(&[
-            Step::Typed,
-            pending.clone(),
-            Step::Machine,
-            Step::ServerResult(4),
-            Step::Say
-        ]),
-        [0, 1, 4, 5]
-    );
-    assert_eq!(
-        orphans(&[Step::Typed, pending, Step::Typed, Step::Say]),
-        [(1, OrphanKind::CallWithoutResult)]
-    );
-    assert_eq!(
-        cuts(&[
-            Step::Typed,
-            Step::Server {
-                id: 4,
-                answered: true
-            },
-            Step::Say
-        ]),
-        [0, 1, 2, 3]
-    );
+    assert_eq!(cuts(&[Step::Typed, pending.clone(), Step::Machine, Step::ServerResult(4), Step::Say]), [0, 1, 4, 5]);
+    assert_eq!(orphans(&[Step::Typed, pending, Step::Typed, Step::Say]), [(1, OrphanKind::CallWithoutResult)]);
+    assert_eq!(cuts(&[Step::Typed, Step::Server { id: 4, answered: true }, Step::Say]), [0, 1, 2, 3]);
 }
 
 #[test]
 fn an_open_question_stands_without_holding_up_cuts() {
-    let mut script = vec![
-        Step::Typed,
-        Step::Reason,
-        Step::Ask(6),
-        Step::Typed,
-        Step::Say,
-        Step::Typed,
-        Step::Say,
-    ];
+    let mut script = vec![Step::Typed, Step::Reason, Step::Ask(6), Step::Typed, Step::Say, Step::Typed, Step::Say];
     let found = of(&script);
     assert_eq!(found.standing(), [1, 2]);
     assert!(found.is_legal_cut(5));
     assert_eq!(found.violations(|message| message >= 5).len(), 1);
-    assert_eq!(
-        found.violations(|message| message >= 5 || message == 1 || message == 2),
-        []
-    );
+    assert_eq!(found.violations(|message| message >= 5 || message == 1 || message == 2), []);
     // Answered, it is an ordinary pair.
     script.push(Step::Answer(6));
     let found = of(&script);
@@ -246,11 +140,7 @@ fn dropping_a_call_and_keeping_its_result_is_a_violation() {
     let found = of(&[Step::Typed, calls(&[0]), results(&[0]), Step::Say]);
     assert_eq!(
         found.violations(|message| message != 1),
-        [Violation::Parted(Bond {
-            first: 1,
-            last: 2,
-            kind: BondKind::Client
-        })]
+        [Violation::Parted(Bond { first: 1, last: 2, kind: BondKind::Client })]
     );
     let after = of(&[Step::Typed, results(&[0]), Step::Say]);
     assert_eq!(after.new_orphans(&found).len(), 1);
@@ -262,14 +152,8 @@ fn a_long_session_is_read_in_linear_time() {
     // A hundred thousand results that no call waits for, beside as many calls: quadratic work would not end.
     let many = 100_000;
     let script = [
-        Step::Calls {
-            ids: vec![Some(1); many],
-            thinks: false,
-        },
-        Step::Results {
-            ids: vec![Some(2); many],
-            text: false,
-        },
+        Step::Calls { ids: vec![Some(1); many], thinks: false },
+        Step::Results { ids: vec![Some(2); many], text: false },
     ];
     assert_eq!(of(&script).orphans().len(), many);
     let chained: Vec<Step> = (0..many).map(|_| Step::Reason).collect();
@@ -295,12 +179,7 @@ fn unanswerable(script: &[Step]) -> Vec<(usize, u8)> {
     for (index, step) in script.iter().enumerate() {
         let (calls, results) = ids(step);
         seen.extend(calls);
-        found.extend(
-            results
-                .into_iter()
-                .filter(|id| !seen.contains(id))
-                .map(|id| (index, id)),
-        );
+        found.extend(results.into_iter().filter(|id| !seen.contains(id)).map(|id| (index, id)));
     }
     found
 }
@@ -321,11 +200,7 @@ fn reasoning_pairs(script: &[Step]) -> Vec<(usize, usize)> {
     };
     let reasons = (0..script.len()).filter(|index| script[*index] == Step::Reason);
     reasons
-        .filter_map(|index| {
-            (index + 1..script.len())
-                .find(seen)
-                .map(|next| (index, next))
-        })
+        .filter_map(|index| (index + 1..script.len()).find(seen).map(|next| (index, next)))
         .filter(|(_, next)| is_model(&script[*next]))
         .collect()
 }
@@ -347,39 +222,21 @@ fn holds_at_every_cut(script: &[Step]) -> Result<(), TestCaseError> {
             );
         }
         for (first, next) in reasoning_pairs(script) {
-            prop_assert_eq!(
-                first < cut,
-                next < cut,
-                "cut {} parts reasoning {} in {:?}",
-                cut,
-                first,
-                script
-            );
+            prop_assert_eq!(first < cut, next < cut, "cut {} parts reasoning {} in {:?}", cut, first, script);
         }
         // And by our own: what is kept has no orphan that it had not before.
         for orphan in of(kept).orphans() {
             let before = whole.orphans().iter().any(|other| {
-                (other.message, other.block, other.kind)
-                    == (orphan.message + cut, orphan.block, orphan.kind)
+                (other.message, other.block, other.kind) == (orphan.message + cut, orphan.block, orphan.kind)
             });
-            prop_assert!(
-                before,
-                "cut {} makes an orphan of {:?} in {:?}",
-                cut,
-                orphan,
-                script
-            );
+            prop_assert!(before, "cut {} makes an orphan of {:?} in {:?}", cut, orphan, script);
         }
         let standing = whole.standing();
         let keeps = |message: usize| message >= cut || standing.contains(&message);
         prop_assert_eq!(whole.violations(keeps), vec![]);
     }
     for cut in (0..=script.len()).filter(|cut| !whole.is_legal_cut(*cut)) {
-        prop_assert!(
-            !whole.violations(|message| message >= cut).is_empty(),
-            "cut {} is refused for nothing",
-            cut
-        );
+        prop_assert!(!whole.violations(|message| message >= cut).is_empty(), "cut {} is refused for nothing", cut);
     }
     Ok(())
 }

@@ -29,14 +29,8 @@ pub(in super::super) fn append(
     rewrite: &Rewrite<'_>,
 ) -> Vec<Edit<'static>> {
     let kept = kept_lines(document, rewrite);
-    let last = document
-        .entries
-        .last()
-        .map_or(&[][..], |entry| entry.span.of(document.bytes));
-    let numbers: Vec<u8> = kept
-        .iter()
-        .flat_map(|line| line.entry.to_le_bytes())
-        .collect();
+    let last = document.entries.last().map_or(&[][..], |entry| entry.span.of(document.bytes));
+    let numbers: Vec<u8> = kept.iter().flat_map(|line| line.entry.to_le_bytes()).collect();
     let length = document.bytes.len().to_le_bytes();
     let mut appendix = Appendix {
         session,
@@ -50,21 +44,13 @@ pub(in super::super) fn append(
     }
     let (boundary, summary) = (appendix.ids.uuid(), appendix.ids.uuid());
     let by_reference = can_refer(document, session, &kept);
-    appendix.boundary(
-        rewrite,
-        &boundary,
-        &summary,
-        by_reference.as_deref().unwrap_or(&[]),
-    );
+    appendix.boundary(rewrite, &boundary, &summary, by_reference.as_deref().unwrap_or(&[]));
     appendix.summary(rewrite, &boundary, &summary);
     if by_reference.is_none() {
         appendix.copies(&kept, summary);
     }
     let end = document.bytes.len();
-    Span::new(end, end)
-        .map(|span| Edit::replace(span, appendix.out))
-        .into_iter()
-        .collect()
+    Span::new(end, end).map(|span| Edit::replace(span, appendix.out)).into_iter().collect()
 }
 
 /// A line that stays.
@@ -88,11 +74,7 @@ fn kept_lines<'a>(document: &Document<'a>, rewrite: &Rewrite<'_>) -> Vec<Kept<'a
     let before = 0..rewrite.removed.start;
     let after = rewrite.removed.end..messages.len();
     let mut lines: Vec<Kept<'a>> = Vec::new();
-    for (number, index) in before
-        .chain(rewrite.retained.iter().copied())
-        .chain(after)
-        .enumerate()
-    {
+    for (number, index) in before.chain(rewrite.retained.iter().copied()).chain(after).enumerate() {
         let Some(message) = messages.get(index) else {
             continue;
         };
@@ -104,10 +86,7 @@ fn kept_lines<'a>(document: &Document<'a>, rewrite: &Rewrite<'_>) -> Vec<Kept<'a
             });
             let Some((entry, unit)) = found else { continue };
             let part = (block.span, omitted.contains(&(index, at)));
-            let known = lines
-                .iter_mut()
-                .skip(first)
-                .find(|line| line.entry == entry);
+            let known = lines.iter_mut().skip(first).find(|line| line.entry == entry);
             if let Some(line) = known {
                 line.blocks.push(part);
             } else {
@@ -129,11 +108,7 @@ fn kept_lines<'a>(document: &Document<'a>, rewrite: &Rewrite<'_>) -> Vec<Kept<'a
 
 /// The ids of the kept lines, if the program would find every one of them: one that it does not find, and it drops the
 /// whole tail.
-fn can_refer<'a>(
-    document: &Document<'a>,
-    session: &Session<'_>,
-    kept: &[Kept<'a>],
-) -> Option<Vec<Text<'a>>> {
+fn can_refer<'a>(document: &Document<'a>, session: &Session<'_>, kept: &[Kept<'a>]) -> Option<Vec<Text<'a>>> {
     let version = session.base.iter().find(|(name, _)| *name == "version")?.1;
     if session.sidechain || !reads_references(version) {
         return None;
@@ -151,10 +126,7 @@ fn can_refer<'a>(
     let mut uuids = Vec::with_capacity(kept.len());
     for line in kept {
         // Two messages of one response id would become one.
-        if line
-            .response
-            .is_some_and(|id| *message_of.entry(id).or_insert(line.message) != line.message)
-        {
+        if line.response.is_some_and(|id| *message_of.entry(id).or_insert(line.message) != line.message) {
             return None;
         }
         uuids.push(findable(line)?);
@@ -164,14 +136,8 @@ fn can_refer<'a>(
 
 /// Whether a version, as it stands, is one that reads a tail by reference.
 pub(super) fn reads_references(version: &[u8]) -> bool {
-    let numbers = version
-        .split(|byte| !byte.is_ascii_digit())
-        .filter(|part| !part.is_empty());
-    let mut parsed = numbers.map(|part| {
-        std::str::from_utf8(part)
-            .ok()
-            .and_then(|part| part.parse::<u64>().ok())
-    });
+    let numbers = version.split(|byte| !byte.is_ascii_digit()).filter(|part| !part.is_empty());
+    let mut parsed = numbers.map(|part| std::str::from_utf8(part).ok().and_then(|part| part.parse::<u64>().ok()));
     let mut part = || parsed.next().flatten();
     match (part(), part(), part()) {
         (Some(major), Some(minor), patch) => [major, minor, patch.unwrap_or(0)] >= READS_REFERENCES,
@@ -185,8 +151,7 @@ fn stands_alone(bytes: &[u8], span: Span) -> bool {
     let before = bytes.get(..span.start()).unwrap_or(&[]);
     let after = bytes.get(span.end()..).unwrap_or(&[]);
     let edge = |byte: Option<&u8>| byte.is_none_or(|byte| *byte == b'\n');
-    edge(before.iter().rev().find(|byte| !blank(byte)))
-        && edge(after.iter().find(|byte| !blank(byte)))
+    edge(before.iter().rev().find(|byte| !blank(byte))) && edge(after.iter().find(|byte| !blank(byte)))
 }
 
 struct Appendix<'s, 'a> {
@@ -209,11 +174,7 @@ impl Appendix<'_, '_> {
 
     /// The fields that every line of the session has, as they stand there.
     fn base(&mut self) {
-        self.text(if self.session.sidechain {
-            r#""isSidechain":true"#
-        } else {
-            r#""isSidechain":false"#
-        });
+        self.text(if self.session.sidechain { r#""isSidechain":true"# } else { r#""isSidechain":false"# });
         for (name, raw) in &self.session.base {
             self.out.extend_from_slice(b",\"");
             self.out.extend_from_slice(name.as_bytes());
@@ -222,13 +183,7 @@ impl Appendix<'_, '_> {
         }
     }
 
-    fn boundary(
-        &mut self,
-        rewrite: &Rewrite<'_>,
-        boundary: &str,
-        summary: &str,
-        tail: &[Text<'_>],
-    ) {
+    fn boundary(&mut self, rewrite: &Rewrite<'_>, boundary: &str, summary: &str, tail: &[Text<'_>]) {
         self.text(r#"{"parentUuid":null,"logicalParentUuid":"#);
         match self.session.leaf {
             Some(leaf) => self.quoted(leaf),
@@ -248,9 +203,7 @@ impl Appendix<'_, '_> {
             self.quoted(*head);
             self.text(&format!(r#","anchorUuid":"{summary}","tailUuid":"#));
             self.quoted(*last);
-            self.text(&format!(
-                r#"}},"preservedMessages":{{"anchorUuid":"{summary}","uuids":["#
-            ));
+            self.text(&format!(r#"}},"preservedMessages":{{"anchorUuid":"{summary}","uuids":["#));
             self.list(tail);
             self.text(r#"],"allUuids":["#);
             self.list(tail);
@@ -281,16 +234,7 @@ impl Appendix<'_, '_> {
                 _ => self.ids.message(),
             };
             let time = self.tick();
-            let copied = copy(
-                line,
-                &Fresh {
-                    uuid: &uuid,
-                    parent: &parent,
-                    response: &fresh,
-                    time: &time,
-                },
-                &renamed,
-            );
+            let copied = copy(line, &Fresh { uuid: &uuid, parent: &parent, response: &fresh, time: &time }, &renamed);
             self.out.extend_from_slice(&copied);
             self.out.push(b'\n');
             renamed.extend(line.uuid.map(|old| (old, uuid.clone())));
@@ -327,10 +271,7 @@ struct Fresh<'f> {
 fn copy(line: &Kept<'_>, fresh: &Fresh<'_>, renamed: &HashMap<Text<'_>, String>) -> Vec<u8> {
     let mut tape = Tape::with_max_depth(usize::MAX);
     let mut edits: Vec<Edit<'_>> = Vec::new();
-    let parsed = tape
-        .parse(line.raw, 0)
-        .ok()
-        .and_then(|_| tape.root(line.raw));
+    let parsed = tape.parse(line.raw, 0).ok().and_then(|_| tape.root(line.raw));
     let string = |text: &str| format!("\"{text}\"").into_bytes();
     let (mut has_uuid, mut has_parent, mut has_time) = (false, false, false);
     for (key, field) in parsed.into_iter().flat_map(Value::fields) {
@@ -378,16 +319,10 @@ fn copy(line: &Kept<'_>, fresh: &Fresh<'_>, renamed: &HashMap<Text<'_>, String>)
         edits.extend(Span::new(1, 1).map(|start| Edit::replace(start, missing.into_bytes())));
     }
     let places: Vec<Span> = line.blocks.iter().map(|(span, _)| *span).collect();
-    let leaving = without(&places, |at| {
-        line.blocks.get(at).is_some_and(|(_, omitted)| *omitted)
-    });
+    let leaving = without(&places, |at| line.blocks.get(at).is_some_and(|(_, omitted)| *omitted));
     let start = line.span.start();
     edits.extend(leaving.into_iter().filter_map(|span| {
-        Span::new(
-            span.start().checked_sub(start)?,
-            span.end().checked_sub(start)?,
-        )
-        .map(Edit::remove)
+        Span::new(span.start().checked_sub(start)?, span.end().checked_sub(start)?).map(Edit::remove)
     }));
     edits.sort_by_key(|edit| edit.span);
     // The edits are of different fields, so they never overlap.

@@ -28,27 +28,16 @@ pub(super) fn live(scan: &Scan<'_>, oddities: &mut Vec<Oddity>) -> Live {
     let tree = Tree::new(scan, sidechain, oddities);
     // Sessions of the first versions have no ids, and what other programs wrote may have no parents: a file in which
     // nothing hangs on anything is no tree.
-    let hangs = |line: &Line<'_>| {
-        line.uuid.is_some()
-            && line
-                .parent
-                .is_some_and(|parent| tree.by_uuid.contains_key(&parent))
-    };
+    let hangs =
+        |line: &Line<'_>| line.uuid.is_some() && line.parent.is_some_and(|parent| tree.by_uuid.contains_key(&parent));
     if !messages().any(|line| tree.in_scope(line) && hangs(line)) {
         return tree.linear();
     }
     let Some(leaf) = tree.leaf() else {
-        return Live {
-            sidechain,
-            ..Live::default()
-        };
+        return Live { sidechain, ..Live::default() };
     };
     let chain = tree.walk(leaf);
-    Live {
-        lines: tree.with_parallel_calls(chain),
-        leaf: Some(leaf),
-        sidechain,
-    }
+    Live { lines: tree.with_parallel_calls(chain), leaf: Some(leaf), sidechain }
 }
 
 fn is_message(line: &Line<'_>) -> bool {
@@ -82,30 +71,15 @@ impl<'s, 'a> Tree<'s, 'a> {
             // The program keeps the last of two lines with one id, in the place of the first.
             if let Some(before) = by_uuid.insert(uuid, index(at)) {
                 repeated.entry(uuid).or_insert(before);
-                oddities.push(Oddity {
-                    kind: OddityKind::DuplicateId,
-                    span: line.span,
-                });
+                oddities.push(Oddity { kind: OddityKind::DuplicateId, span: line.span });
             }
         }
         for line in &scan.lines {
-            if line
-                .parent
-                .is_some_and(|parent| !by_uuid.contains_key(&parent))
-            {
-                oddities.push(Oddity {
-                    kind: OddityKind::MissingParent,
-                    span: line.span,
-                });
+            if line.parent.is_some_and(|parent| !by_uuid.contains_key(&parent)) {
+                oddities.push(Oddity { kind: OddityKind::MissingParent, span: line.span });
             }
         }
-        let mut tree = Self {
-            scan,
-            by_uuid,
-            repeated,
-            sidechain,
-            tail: None,
-        };
+        let mut tree = Self { scan, by_uuid, repeated, sidechain, tail: None };
         tree.tail = tree.preserved();
         tree
     }
@@ -115,18 +89,13 @@ impl<'s, 'a> Tree<'s, 'a> {
     }
 
     fn numbered(&self) -> impl DoubleEndedIterator<Item = (u32, &'s Line<'a>)> + ExactSizeIterator {
-        self.scan
-            .lines
-            .iter()
-            .enumerate()
-            .map(|(at, line)| (index(at), line))
+        self.scan.lines.iter().enumerate().map(|(at, line)| (index(at), line))
     }
 
     /// Where a line stands among the others: a line that is repeated stands where it stood first.
     fn place(&self, at: u32) -> u32 {
         let uuid = self.line(at).and_then(|line| line.uuid);
-        uuid.and_then(|uuid| self.repeated.get(&uuid).copied())
-            .unwrap_or(at)
+        uuid.and_then(|uuid| self.repeated.get(&uuid).copied()).unwrap_or(at)
     }
 
     fn in_scope(&self, line: &Line<'_>) -> bool {
@@ -135,21 +104,14 @@ impl<'s, 'a> Tree<'s, 'a> {
 
     /// What follows the last boundary, line by line.
     fn linear(&self) -> Live {
-        let boundary = self
-            .numbered()
-            .rev()
-            .find(|(_, line)| line.kind == LineKind::Boundary);
+        let boundary = self.numbered().rev().find(|(_, line)| line.kind == LineKind::Boundary);
         let after = boundary.map_or(0, |(at, _)| at + 1);
         let lines: Vec<u32> = self
             .numbered()
             .filter(|(at, line)| *at >= after && is_message(line) && self.in_scope(line))
             .map(|(at, _)| at)
             .collect();
-        Live {
-            leaf: lines.last().copied(),
-            lines,
-            sidechain: self.sidechain,
-        }
+        Live { leaf: lines.last().copied(), lines, sidechain: self.sidechain }
     }
 
     /// The last user or assistant line of the conversation.
@@ -159,9 +121,7 @@ impl<'s, 'a> Tree<'s, 'a> {
     fn leaf(&self) -> Option<u32> {
         let messages = || {
             self.numbered().rev().filter_map(|(at, line)| {
-                let uuid = line
-                    .uuid
-                    .filter(|_| is_message(line) && self.in_scope(line))?;
+                let uuid = line.uuid.filter(|_| is_message(line) && self.in_scope(line))?;
                 let repeat = self.repeated.get(&uuid).is_some_and(|first| *first != at);
                 let live = self.by_uuid.get(&uuid).copied().filter(|_| !repeat)?;
                 Some((live, self.line(live)?))
@@ -188,11 +148,7 @@ impl<'s, 'a> Tree<'s, 'a> {
             return None;
         }
         // A subagent's file names parents that stand in its caller's file: there the order of lines stands in.
-        self.numbered()
-            .take(at as usize)
-            .rev()
-            .find(|(_, line)| is_message(line))
-            .map(|(before, _)| before)
+        self.numbered().take(at as usize).rev().find(|(_, line)| is_message(line)).map(|(before, _)| before)
     }
 
     /// The chain that ends at a leaf, oldest first. Cycles end it.
@@ -203,11 +159,8 @@ impl<'s, 'a> Tree<'s, 'a> {
         let mut tail = self.tail.as_ref();
         while let Some(mut at) = next {
             if let Some(kept) = tail {
-                let upto = if at == kept.anchor {
-                    Some(kept.lines.len())
-                } else {
-                    kept.places.get(&at).map(|at| at + 1)
-                };
+                let upto =
+                    if at == kept.anchor { Some(kept.lines.len()) } else { kept.places.get(&at).map(|at| at + 1) };
                 if let Some(upto) = upto {
                     let lines = kept.lines.get(..upto).unwrap_or(&[]);
                     reversed.extend(lines.iter().rev().filter(|line| seen.insert(**line)));
@@ -219,10 +172,7 @@ impl<'s, 'a> Tree<'s, 'a> {
                 break;
             }
             reversed.push(at);
-            if self
-                .line(at)
-                .is_some_and(|line| line.kind == LineKind::Boundary)
-            {
+            if self.line(at).is_some_and(|line| line.kind == LineKind::Boundary) {
                 break;
             }
             next = self.before(at);
@@ -237,10 +187,7 @@ impl<'s, 'a> Tree<'s, 'a> {
         let find = |uuid: Text<'a>| self.by_uuid.get(&uuid).copied();
         let anchor = find(named.anchor?)?;
         let lines: Vec<u32> = match (&named.lines, named.ends) {
-            (Some(lines), _) => lines
-                .iter()
-                .map(|uuid| find(*uuid))
-                .collect::<Option<_>>()?,
+            (Some(lines), _) => lines.iter().map(|uuid| find(*uuid)).collect::<Option<_>>()?,
             (None, Some((head, tail))) => {
                 let (head, tail) = (find(head)?, find(tail)?);
                 let chain = self.walk(tail);
@@ -250,16 +197,8 @@ impl<'s, 'a> Tree<'s, 'a> {
             (None, None) => return None,
         };
         let lines: Vec<u32> = lines.into_iter().filter(|line| *line != anchor).collect();
-        let places = lines
-            .iter()
-            .enumerate()
-            .map(|(place, line)| (*line, place))
-            .collect();
-        Some(Tail {
-            anchor,
-            lines,
-            places,
-        })
+        let places = lines.iter().enumerate().map(|(place, line)| (*line, place)).collect();
+        Some(Tail { anchor, lines, places })
     }
 
     /// Adds what branches off a chain: the other lines of its responses, and the results of their calls.
@@ -276,17 +215,12 @@ impl<'s, 'a> Tree<'s, 'a> {
                 _ => {}
             }
         }
-        let boundary = chain.first().copied().filter(|at| {
-            self.line(*at)
-                .is_some_and(|line| line.kind == LineKind::Boundary)
-        });
+        let boundary =
+            chain.first().copied().filter(|at| self.line(*at).is_some_and(|line| line.kind == LineKind::Boundary));
         // What stands before the boundary comes back only if the boundary names it.
         let reachable = |at: u32, from: u32| match boundary {
             Some(boundary) => {
-                let named = self
-                    .tail
-                    .as_ref()
-                    .is_some_and(|tail| tail.places.contains_key(&from));
+                let named = self.tail.as_ref().is_some_and(|tail| tail.places.contains_key(&from));
                 self.place(at) > boundary || (self.place(from) < boundary && !named)
             }
             None => true,
@@ -331,11 +265,7 @@ impl<'s, 'a> Tree<'s, 'a> {
             for sibling in others {
                 if reachable(sibling, at) {
                     lines.push(sibling);
-                    made.extend(
-                        self.line(sibling)
-                            .map(|line| self.scan.calls_of(line))
-                            .unwrap_or_default(),
-                    );
+                    made.extend(self.line(sibling).map(|line| self.scan.calls_of(line)).unwrap_or_default());
                 }
             }
             let mut found: Vec<u32> = Vec::new();
@@ -343,11 +273,7 @@ impl<'s, 'a> Tree<'s, 'a> {
                 if answered.contains(call) {
                     continue;
                 }
-                let answer = results
-                    .get(call)
-                    .into_iter()
-                    .flatten()
-                    .find(|answer| reachable(**answer, at));
+                let answer = results.get(call).into_iter().flatten().find(|answer| reachable(**answer, at));
                 if let Some(answer) = answer {
                     answered.insert(*call);
                     if added.insert(*answer) {
@@ -364,8 +290,7 @@ impl<'s, 'a> Tree<'s, 'a> {
 
 /// Whether a line is the one that its id stands for; of two lines with one id only the last is.
 fn is_live_copy(tree: &Tree<'_, '_>, at: u32, line: &Line<'_>) -> bool {
-    line.uuid
-        .is_some_and(|uuid| tree.by_uuid.get(&uuid) == Some(&at))
+    line.uuid.is_some_and(|uuid| tree.by_uuid.get(&uuid) == Some(&at))
 }
 
 fn index(at: usize) -> u32 {

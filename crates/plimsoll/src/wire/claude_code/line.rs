@@ -17,10 +17,7 @@ pub(super) enum LineKind {
 
 /// One line of a session.
 #[derive(Debug, Clone)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each is a field of the line, as the program writes it"
-)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a field of the line, as the program writes it")]
 pub(super) struct Line<'a> {
     pub(super) kind: LineKind,
     pub(super) span: Span,
@@ -54,16 +51,8 @@ pub(super) struct Preserved<'a> {
 }
 
 /// The fields that every line of a session repeats and that an appended line repeats too, as they stand.
-pub(super) const BASE_FIELDS: [&str; 8] = [
-    "userType",
-    "entrypoint",
-    "cwd",
-    "sessionId",
-    "version",
-    "gitBranch",
-    "slug",
-    "agentId",
-];
+pub(super) const BASE_FIELDS: [&str; 8] =
+    ["userType", "entrypoint", "cwd", "sessionId", "version", "gitBranch", "slug", "agentId"];
 
 /// What the first pass over a session gathers.
 #[derive(Debug, Default)]
@@ -193,9 +182,7 @@ impl<'a> Scan<'a> {
     /// The calls that a line makes or answers.
     pub(super) fn calls_of(&self, line: &Line<'a>) -> &[Text<'a>] {
         let (start, end) = line.calls;
-        self.call_ids
-            .get(start as usize..end as usize)
-            .unwrap_or(&[])
+        self.call_ids.get(start as usize..end as usize).unwrap_or(&[])
     }
 
     fn time(&mut self, field: Value<'_, 'a>) {
@@ -239,11 +226,7 @@ impl<'a> Scan<'a> {
 
 fn preserved<'a>(compact: Option<Value<'_, 'a>>) -> Preserved<'a> {
     let part = |name| compact.and_then(|compact| compact.get(name));
-    let text = |value: Option<Value<'_, 'a>>, name| {
-        value
-            .and_then(|value| value.get(name))
-            .and_then(Value::text)
-    };
+    let text = |value: Option<Value<'_, 'a>>, name| value.and_then(|value| value.get(name)).and_then(Value::text);
     let messages = part("preservedMessages").filter(|value| value.kind() == Kind::Object);
     let segment = part("preservedSegment").filter(|value| value.kind() == Kind::Object);
     let lines = messages

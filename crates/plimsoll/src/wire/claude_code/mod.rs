@@ -41,19 +41,12 @@ pub(super) fn parse<'a>(
     mut lines: Lines<'a>,
     tape: &mut Tape,
 ) -> Result<Document<'a>, &'static str> {
-    let mut document = Document::new(
-        bytes,
-        Format::ClaudeCode,
-        Layout::ClaudeCode(Session::default()),
-    );
+    let mut document = Document::new(bytes, Format::ClaudeCode, Layout::ClaudeCode(Session::default()));
     let mut scan = Scan::default();
     let mut oddities = Vec::new();
     while let Some((span, value)) = lines.next_object(tape, &mut oddities) {
         if !scan.take(span, value) {
-            oddities.push(Oddity {
-                kind: OddityKind::UnknownEntry,
-                span,
-            });
+            oddities.push(Oddity { kind: OddityKind::UnknownEntry, span });
         }
     }
     if scan.lines.is_empty() {
@@ -67,14 +60,8 @@ pub(super) fn parse<'a>(
     document.oddities = oddities;
     document.session = scan.session;
     document.layout = Layout::ClaudeCode(Session {
-        base: line::BASE_FIELDS
-            .into_iter()
-            .zip(scan.base)
-            .filter_map(|(name, raw)| Some((name, raw?)))
-            .collect(),
-        leaf: live
-            .leaf
-            .and_then(|leaf| scan.lines.get(leaf as usize)?.uuid),
+        base: line::BASE_FIELDS.into_iter().zip(scan.base).filter_map(|(name, raw)| Some((name, raw?))).collect(),
+        leaf: live.leaf.and_then(|leaf| scan.lines.get(leaf as usize)?.uuid),
         latest: scan.latest,
         sidechain: live.sidechain,
     });
@@ -115,28 +102,18 @@ fn message<'a>(
     if line.error {
         return;
     }
-    let root = line
-        .message
-        .filter(|span| tape.parse(document.bytes, span.start()).is_ok());
+    let root = line.message.filter(|span| tape.parse(document.bytes, span.start()).is_ok());
     let Some(value) = root.and_then(|_| tape.root(document.bytes)) else {
         document.odd(OddityKind::UnexpectedShape, line.span);
         return;
     };
-    let blocks = value
-        .get("content")
-        .map(|content| anthropic::blocks(document, content))
-        .unwrap_or_default();
+    let blocks = value.get("content").map(|content| anthropic::blocks(document, content)).unwrap_or_default();
     let usage = value.get("usage").and_then(usage);
     if role == Role::Assistant {
         let model = value.get("model").and_then(Value::text);
-        document.model = model
-            .filter(|model| !model.is("<synthetic>") && !model.is_empty())
-            .or(document.model);
+        document.model = model.filter(|model| !model.is("<synthetic>") && !model.is_empty()).or(document.model);
     }
-    let open = line
-        .response
-        .and_then(|id| responses.open.get(&id))
-        .filter(|at| **at >= responses.closed);
+    let open = line.response.and_then(|id| responses.open.get(&id)).filter(|at| **at >= responses.closed);
     if let Some(message) = open.and_then(|at| document.transcript.messages.get_mut(*at)) {
         message.blocks.extend(blocks);
         let place = message.entries.partition_point(|entry| *entry < at);
@@ -157,19 +134,10 @@ fn message<'a>(
         }
         _ => {}
     }
-    if role == Role::User
-        && !matches!(
-            blocks.first().map(|block| &block.kind),
-            Some(BlockKind::ToolResult(_))
-        )
-    {
+    if role == Role::User && !matches!(blocks.first().map(|block| &block.kind), Some(BlockKind::ToolResult(_))) {
         responses.closed = index;
     }
-    document.transcript.messages.push(Message {
-        id: line.response,
-        usage,
-        ..Message::new(role, author, at, blocks)
-    });
+    document.transcript.messages.push(Message { id: line.response, usage, ..Message::new(role, author, at, blocks) });
 }
 
 fn author(line: &Line<'_>, role: Role, blocks: &[Block<'_>]) -> Author {

@@ -8,21 +8,14 @@ use std::ops::Range;
 
 use insta::assert_snapshot;
 
-use super::super::{
-    Document, Format, OddityKind, ParseOptions, Rewrite, Text, parse, splice, stamp,
-};
+use super::super::{Document, Format, OddityKind, ParseOptions, Rewrite, Text, parse, splice, stamp};
 use crate::transcript::{Author, BlockKind, Message, Role};
 use crate::units::Tokens;
 
-const CONTINUATION: &str =
-    "<plimsoll_continuation epoch=\"e\">\n\"so far\"\n</plimsoll_continuation>";
+const CONTINUATION: &str = "<plimsoll_continuation epoch=\"e\">\n\"so far\"\n</plimsoll_continuation>";
 
 fn read(bytes: &[u8]) -> Document<'_> {
-    parse(
-        bytes,
-        &ParseOptions::default().with_format(Some(Format::ClaudeCode)),
-    )
-    .unwrap()
+    parse(bytes, &ParseOptions::default().with_format(Some(Format::ClaudeCode))).unwrap()
 }
 
 /// A message in one line: who, from which entries, holding what; then the oddities.
@@ -39,26 +32,13 @@ fn sketch(text: &str) -> String {
                     format!("call {}", call.id.map(Text::decode).unwrap_or_default())
                 }
                 BlockKind::ToolResult(result) => {
-                    format!(
-                        "result {}",
-                        result.call_id.map(Text::decode).unwrap_or_default()
-                    )
+                    format!("result {}", result.call_id.map(Text::decode).unwrap_or_default())
                 }
                 other => other.name().to_owned(),
             })
             .collect();
-        let usage = message
-            .usage
-            .map(|usage| format!(" ({} in)", usage.context()))
-            .unwrap_or_default();
-        writeln!(
-            out,
-            "{:?} {:?}: {}{usage}",
-            message.author,
-            message.entries,
-            blocks.join(" | ")
-        )
-        .unwrap();
+        let usage = message.usage.map(|usage| format!(" ({} in)", usage.context())).unwrap_or_default();
+        writeln!(out, "{:?} {:?}: {}{usage}", message.author, message.entries, blocks.join(" | ")).unwrap();
     }
     for oddity in document.oddities() {
         writeln!(out, "! {}", oddity.kind.describe()).unwrap();
@@ -70,16 +50,7 @@ fn sketch(text: &str) -> String {
 fn content<'a>(document: &Document<'a>, messages: &[Message<'a>]) -> Vec<(Role, Vec<&'a [u8]>)> {
     messages
         .iter()
-        .map(|message| {
-            (
-                message.role,
-                message
-                    .blocks
-                    .iter()
-                    .map(|block| block.span.of(document.bytes()))
-                    .collect(),
-            )
-        })
+        .map(|message| (message.role, message.blocks.iter().map(|block| block.span.of(document.bytes())).collect()))
         .collect()
 }
 
@@ -98,22 +69,14 @@ fn rewrite(removed: Range<usize>) -> Rewrite<'static> {
 /// Appends, and holds what must hold of every appendix. Gives the appended file.
 fn append(document: &Document<'_>, rewrite: &Rewrite<'_>) -> Vec<u8> {
     let edits = document.rewrite(rewrite).unwrap();
-    assert_eq!(
-        edits,
-        document.rewrite(rewrite).unwrap(),
-        "the same input gives the same bytes"
-    );
+    assert_eq!(edits, document.rewrite(rewrite).unwrap(), "the same input gives the same bytes");
     let bytes = splice(document.bytes(), &edits).unwrap().into_owned();
-    assert!(
-        bytes.starts_with(document.bytes()),
-        "a session is only ever appended to"
-    );
+    assert!(bytes.starts_with(document.bytes()), "a session is only ever appended to");
     assert!(bytes.ends_with(b"\n"));
 
     let again = read(&bytes);
     let messages = &document.transcript().messages;
-    let stays =
-        |index: &usize| !rewrite.removed.contains(index) || rewrite.retained.contains(index);
+    let stays = |index: &usize| !rewrite.removed.contains(index) || rewrite.retained.contains(index);
     let mut expected = Vec::new();
     for index in (0..messages.len()).filter(stays) {
         let blocks: Vec<&[u8]> = messages[index]
@@ -132,13 +95,8 @@ fn append(document: &Document<'_>, rewrite: &Rewrite<'_>) -> Vec<u8> {
     assert_eq!(first.texts().next().unwrap().decode(), rewrite.continuation);
     assert_eq!(content(&again, tail), expected);
     // The appendix is no oddity itself.
-    let odd = |document: &Document<'_>| {
-        document
-            .oddities()
-            .iter()
-            .filter(|o| o.kind != OddityKind::NoFinalNewline)
-            .count()
-    };
+    let odd =
+        |document: &Document<'_>| document.oddities().iter().filter(|o| o.kind != OddityKind::NoFinalNewline).count();
     assert!(odd(&again) <= odd(document));
     times_rise(document, &bytes[document.bytes().len()..]);
     bytes
@@ -163,10 +121,7 @@ fn times_rise(document: &Document<'_>, appendix: &[u8]) {
 
 /// Every session of the corpus, where there is one.
 fn corpus() -> Vec<(String, Vec<u8>)> {
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "the corpus is named by the environment, for tests only"
-    )]
+    #[expect(clippy::disallowed_methods, reason = "the corpus is named by the environment, for tests only")]
     let Ok(data) = std::env::var("PLIMSOLL_DATA") else {
         return Vec::new();
     };
@@ -184,10 +139,7 @@ fn real_sessions_are_read_and_resumed_at_every_cut() {
     for (name, bytes) in corpus() {
         let document = parse(&bytes, &ParseOptions::default()).unwrap();
         assert_eq!(document.format(), Format::ClaudeCode, "{name}");
-        let ordered = document
-            .entries()
-            .windows(2)
-            .all(|pair| pair[0].span.end() <= pair[1].span.start());
+        let ordered = document.entries().windows(2).all(|pair| pair[0].span.end() <= pair[1].span.start());
         assert!(ordered, "{name}");
         for message in &document.transcript().messages {
             assert!(message.entries.is_sorted(), "{name}");
@@ -395,10 +347,7 @@ fn session(version: &str) -> String {
 fn newer_versions_get_the_tail_by_reference() {
     let session = session("2.1.197");
     let document = read(session.as_bytes());
-    let cut = Rewrite {
-        omitted: &[(1, 0)],
-        ..rewrite(0..1)
-    };
+    let cut = Rewrite { omitted: &[(1, 0)], ..rewrite(0..1) };
     let appended = append(&document, &cut);
     let appendix = String::from_utf8(appended[session.len()..].to_vec()).unwrap();
     assert_snapshot!(appendix, @r#"
@@ -421,36 +370,16 @@ fn older_versions_get_the_tail_by_copy_with_ids_of_its_own_and_no_usage() {
     {"parentUuid":"e0989f00-702e-8950-abe6-adfef6d621bb","isSidechain":false,"userType":"external","cwd":"/w","sessionId":"S","version":"2.1.20","gitBranch":"main","type":"user","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"1"}]},"sourceToolAssistantUUID":"e0989f00-702e-8950-abe6-adfef6d621bb","uuid":"028af0fe-bb11-8ed4-be88-261123c4ff8b","timestamp":"2026-01-01T00:00:03.005Z"}
     "#);
     // A program that takes the last usage for the size of the context must not compact again at once.
-    assert!(
-        read(&appended)
-            .transcript()
-            .messages
-            .iter()
-            .all(|message| message.usage.is_none())
-    );
+    assert!(read(&appended).transcript().messages.iter().all(|message| message.usage.is_none()));
 }
 
 #[test]
 fn versions_are_compared_by_their_numbers() {
     let refers = |version: &str| super::append::reads_references(version.as_bytes());
-    for newer in [
-        "\"2.1.197\"",
-        "\"2.1.332\"",
-        "\"2.2.0\"",
-        "\"3.0\"",
-        "\"10.0.0-beta.1\"",
-    ] {
+    for newer in ["\"2.1.197\"", "\"2.1.332\"", "\"2.2.0\"", "\"3.0\"", "\"10.0.0-beta.1\""] {
         assert!(refers(newer), "{newer}");
     }
-    for older in [
-        "\"2.1.196\"",
-        "\"2.1.20\"",
-        "\"2.0.900\"",
-        "\"1.0.56\"",
-        "\"[trimmed]\"",
-        "null",
-        "\"2\"",
-    ] {
+    for older in ["\"2.1.196\"", "\"2.1.20\"", "\"2.0.900\"", "\"1.0.56\"", "\"[trimmed]\"", "null", "\"2\""] {
         assert!(!refers(older), "{older}");
     }
 }
@@ -461,14 +390,10 @@ fn a_line_that_the_program_would_not_find_is_copied() {
     let plain = session("2.1.332");
     let referred = |session: &str| {
         let appended = append(&read(session.as_bytes()), &rewrite(0..1));
-        String::from_utf8(appended)
-            .unwrap()
-            .contains("preservedMessages")
+        String::from_utf8(appended).unwrap().contains("preservedMessages")
     };
     assert!(referred(&plain));
-    assert!(!referred(
-        &plain.replace("\n{\"parentUuid\":\"a2\"", "{\"parentUuid\":\"a2\"")
-    ));
+    assert!(!referred(&plain.replace("\n{\"parentUuid\":\"a2\"", "{\"parentUuid\":\"a2\"")));
     let last = plain.lines().last().unwrap();
     assert!(!referred(&format!("{plain}\n{last}\n")));
     // Blocks of one line part only in a copy.
@@ -476,10 +401,7 @@ fn a_line_that_the_program_would_not_find_is_copied() {
         r#"[{"type":"tool_use""#,
         r#"[{"type":"thinking","thinking":"x","signature":"s"},{"type":"tool_use""#,
     );
-    let cut = Rewrite {
-        omitted: &[(1, 0), (1, 1)],
-        ..rewrite(0..1)
-    };
+    let cut = Rewrite { omitted: &[(1, 0), (1, 1)], ..rewrite(0..1) };
     let appended = String::from_utf8(append(&read(joined.as_bytes()), &cut)).unwrap();
     assert!(!appended.contains("preservedMessages"));
 }
@@ -487,10 +409,7 @@ fn a_line_that_the_program_would_not_find_is_copied() {
 #[test]
 fn a_boundary_is_never_glued_to_a_torn_line() {
     for version in ["2.1.20", "2.1.197"] {
-        let torn = format!(
-            "{}\n{{\"parentUuid\":\"r1\",\"type\":\"assist",
-            session(version)
-        );
+        let torn = format!("{}\n{{\"parentUuid\":\"r1\",\"type\":\"assist", session(version));
         append(&read(torn.as_bytes()), &rewrite(0..2));
     }
 }
@@ -499,10 +418,7 @@ fn a_boundary_is_never_glued_to_a_torn_line() {
 fn messages_that_stay_among_what_leaves_follow_the_continuation() {
     for version in ["2.1.20", "2.1.197"] {
         let session = session(version);
-        let cut = Rewrite {
-            retained: &[0],
-            ..rewrite(0..3)
-        };
+        let cut = Rewrite { retained: &[0], ..rewrite(0..3) };
         append(&read(session.as_bytes()), &cut);
     }
 }

@@ -9,11 +9,7 @@ use super::Rollout;
 use crate::transcript::{Message, Role};
 
 /// How the program's own user messages begin that it adds again after a compaction.
-const READDED: [&str; 3] = [
-    "<environment_context>",
-    "<user_instructions>",
-    "# AGENTS.md instructions",
-];
+const READDED: [&str; 3] = ["<environment_context>", "<user_instructions>", "# AGENTS.md instructions"];
 
 /// Writes the line that is appended to a rollout so that the program resumes from the continuation and the kept items.
 ///
@@ -26,10 +22,7 @@ pub(in super::super) fn append(
 ) -> Vec<Edit<'static>> {
     let text = quote(rewrite.continuation);
     let time = stamp::format(rollout.latest.unwrap_or(0).saturating_add(1));
-    let ordinal = rollout
-        .ordinal
-        .map(|last| format!(r#","ordinal":{}"#, last.saturating_add(1)))
-        .unwrap_or_default();
+    let ordinal = rollout.ordinal.map(|last| format!(r#","ordinal":{}"#, last.saturating_add(1))).unwrap_or_default();
     let mut out = Vec::new();
     if !document.bytes.ends_with(b"\n") {
         out.push(b'\n');
@@ -42,14 +35,11 @@ pub(in super::super) fn append(
     );
     let messages = &document.transcript.messages;
     let omitted: HashSet<(usize, usize)> = rewrite.omitted.iter().copied().collect();
-    let (before, after) = (
-        0..rewrite.removed.start,
-        rewrite.removed.end..messages.len(),
-    );
+    let (before, after) = (0..rewrite.removed.start, rewrite.removed.end..messages.len());
     for index in before.chain(rewrite.retained.iter().copied()).chain(after) {
         let kept = messages.get(index).filter(|message| !is_readded(message));
-        if let Some(item) = kept
-            .and_then(|message| item(document, message, |block| omitted.contains(&(index, block))))
+        if let Some(item) =
+            kept.and_then(|message| item(document, message, |block| omitted.contains(&(index, block))))
         {
             out.push(b',');
             out.extend_from_slice(&item);
@@ -57,10 +47,7 @@ pub(in super::super) fn append(
     }
     out.extend_from_slice(b"]}}\n");
     let end = document.bytes.len();
-    Span::new(end, end)
-        .map(|span| Edit::replace(span, out))
-        .into_iter()
-        .collect()
+    Span::new(end, end).map(|span| Edit::replace(span, out)).into_iter().collect()
 }
 
 /// Whether the program puts a message there again by itself.
@@ -71,9 +58,7 @@ pub(super) fn is_readded(message: &Message<'_>) -> bool {
             let mut texts = message.texts().filter(|text| !text.is_blank()).peekable();
             let own = |text: super::super::Text<'_>| {
                 let start = text.decode_start(64);
-                READDED
-                    .iter()
-                    .any(|opening| start.trim_start().starts_with(opening))
+                READDED.iter().any(|opening| start.trim_start().starts_with(opening))
             };
             texts.peek().is_some() && texts.all(own)
         }
@@ -82,15 +67,8 @@ pub(super) fn is_readded(message: &Message<'_>) -> bool {
 }
 
 /// An item's bytes, without the blocks that are left out; `None` if nothing stays of it.
-fn item(
-    document: &Document<'_>,
-    message: &Message<'_>,
-    omitted: impl Fn(usize) -> bool,
-) -> Option<Vec<u8>> {
-    let entry = message
-        .entries
-        .first()
-        .and_then(|entry| document.entries.get(*entry as usize))?;
+fn item(document: &Document<'_>, message: &Message<'_>, omitted: impl Fn(usize) -> bool) -> Option<Vec<u8>> {
+    let entry = message.entries.first().and_then(|entry| document.entries.get(*entry as usize))?;
     if !message.blocks.is_empty() && (0..message.blocks.len()).all(&omitted) {
         return None;
     }
@@ -105,11 +83,7 @@ fn item(
     let edits: Vec<Edit<'_>> = without(&places, omitted)
         .into_iter()
         .filter_map(|span| {
-            Span::new(
-                span.start().checked_sub(start)?,
-                span.end().checked_sub(start)?,
-            )
-            .map(Edit::remove)
+            Span::new(span.start().checked_sub(start)?, span.end().checked_sub(start)?).map(Edit::remove)
         })
         .collect();
     splice(raw, &edits).ok().map(std::borrow::Cow::into_owned)

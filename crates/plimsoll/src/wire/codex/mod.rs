@@ -42,10 +42,7 @@ pub(super) fn parse<'a>(
     if scan.lines.is_empty() {
         return Err("it has no line that holds a JSON object");
     }
-    let rollout = Rollout {
-        latest: scan.latest,
-        ordinal: scan.ordinal,
-    };
+    let rollout = Rollout { latest: scan.latest, ordinal: scan.ordinal };
     let mut document = Document::new(bytes, Format::Codex, Layout::Codex(rollout));
     document.oddities = oddities;
     document.model = scan.model;
@@ -86,35 +83,18 @@ fn entries(document: &mut Document<'_>, scan: &Scan<'_>) -> Vec<u32> {
     entry_of
 }
 
-fn message<'a>(
-    document: &mut Document<'a>,
-    item: &Item,
-    value: Value<'_, 'a>,
-    entry: u32,
-) -> Message<'a> {
+fn message<'a>(document: &mut Document<'a>, item: &Item, value: Value<'_, 'a>, entry: u32) -> Message<'a> {
     if let Some(text) = value.text() {
         // The message of a compaction without a history.
-        let blocks = vec![Block {
-            span: item.span,
-            kind: BlockKind::Text(text),
-        }];
+        let blocks = vec![Block { span: item.span, kind: BlockKind::Text(text) }];
         return Message::new(Role::User, Author::Summary, entry, blocks);
     }
     // The first versions wrote a message's text under its own name.
     let bare = value.get("content").is_none() && value.get("type").is_none();
-    if let Some(text) = value
-        .get("message")
-        .filter(|text| bare && text.kind() == Kind::String)
-    {
+    if let Some(text) = value.get("message").filter(|text| bare && text.kind() == Kind::String) {
         let mut message = openai_responses::item(document, value, entry);
-        message.blocks = text
-            .text()
-            .map(|read| Block {
-                span: text.span(),
-                kind: BlockKind::Text(read),
-            })
-            .into_iter()
-            .collect();
+        message.blocks =
+            text.text().map(|read| Block { span: text.span(), kind: BlockKind::Text(read) }).into_iter().collect();
         message.author = super::anthropic::author(message.role, &message.blocks);
         return message;
     }

@@ -40,12 +40,7 @@ pub(super) struct Scan<'a> {
 }
 
 /// Line types that are known to add nothing to the history.
-const SILENT_TYPES: [&str; 4] = [
-    "world_state",
-    "inter_agent_communication_metadata",
-    "ghost_snapshot",
-    "state",
-];
+const SILENT_TYPES: [&str; 4] = ["world_state", "inter_agent_communication_metadata", "ghost_snapshot", "state"];
 
 impl<'a> Scan<'a> {
     /// Takes in a line's object.
@@ -57,9 +52,7 @@ impl<'a> Scan<'a> {
         self.latest = self.latest.max(time);
         self.ordinal = self.ordinal.max(value.get("ordinal").and_then(Value::u64));
         let kind = text("type").map(Text::decode);
-        let payload = value
-            .get("payload")
-            .filter(|payload| payload.kind() == Kind::Object);
+        let payload = value.get("payload").filter(|payload| payload.kind() == Kind::Object);
         match (kind.as_deref().unwrap_or(""), payload) {
             ("session_meta", Some(meta)) => {
                 // Forks repeat the records of what they were forked from: the first line is the rollout's own.
@@ -76,10 +69,7 @@ impl<'a> Scan<'a> {
                 if text("timestamp").is_some() {
                     self.compact(line, compaction);
                 } else {
-                    oddities.push(Oddity {
-                        kind: OddityKind::UnexpectedShape,
-                        span,
-                    });
+                    oddities.push(Oddity { kind: OddityKind::UnexpectedShape, span });
                 }
             }
             // The first versions wrote items as lines of their own.
@@ -91,10 +81,7 @@ impl<'a> Scan<'a> {
                 self.session = self.session.or(text("id"));
             }
             (kind, _) if SILENT_TYPES.contains(&kind) || value.get("record_type").is_some() => {}
-            _ => oddities.push(Oddity {
-                kind: OddityKind::UnknownEntry,
-                span,
-            }),
+            _ => oddities.push(Oddity { kind: OddityKind::UnknownEntry, span }),
         }
     }
 
@@ -113,21 +100,13 @@ impl<'a> Scan<'a> {
             }
             (awaiting, _) => *awaiting = None,
         }
-        self.items.push(Item {
-            span: value.span(),
-            line,
-            usage,
-            side,
-        });
+        self.items.push(Item { span: value.span(), line, usage, side });
     }
 
     /// A compaction's history takes the place of everything before it.
     fn compact(&mut self, line: usize, compaction: Value<'_, 'a>) {
         self.awaiting = None;
-        if let Some(history) = compaction
-            .get("replacement_history")
-            .filter(|history| history.kind() == Kind::Array)
-        {
+        if let Some(history) = compaction.get("replacement_history").filter(|history| history.kind() == Kind::Array) {
             self.items.clear();
             for item in history.elements() {
                 self.push(line, item);
@@ -135,26 +114,13 @@ impl<'a> Scan<'a> {
             return;
         }
         self.items.retain(|item| item.side == Side::Typed);
-        if let Some(message) = compaction
-            .get("message")
-            .filter(|message| message.kind() == Kind::String)
-        {
-            self.items.push(Item {
-                span: message.span(),
-                line,
-                usage: None,
-                side: Side::Other,
-            });
+        if let Some(message) = compaction.get("message").filter(|message| message.kind() == Kind::String) {
+            self.items.push(Item { span: message.span(), line, usage: None, side: Side::Other });
         }
     }
 
     fn event(&mut self, event: Value<'_, 'a>) {
-        let is = |name| {
-            event
-                .get("type")
-                .and_then(Value::text)
-                .is_some_and(|kind| kind.is(name))
-        };
+        let is = |name| event.get("type").and_then(Value::text).is_some_and(|kind| kind.is(name));
         let window = |value: Value<'_, 'a>| {
             let size = value.get("model_context_window").and_then(Value::u64);
             size.filter(|size| *size > 0).map(Tokens)
@@ -162,20 +128,14 @@ impl<'a> Scan<'a> {
         if is("task_started") {
             self.window = window(event).or(self.window);
         }
-        let info = event
-            .get("info")
-            .filter(|info| is("token_count") && info.kind() == Kind::Object);
+        let info = event.get("info").filter(|info| is("token_count") && info.kind() == Kind::Object);
         let Some(info) = info else { return };
         self.window = window(info).or(self.window);
         let Some(usage) = info.get("last_token_usage").and_then(usage) else {
             return;
         };
         // Some versions write the count after the items of its response, some before.
-        match self
-            .items
-            .last_mut()
-            .filter(|item| item.side == Side::Model)
-        {
+        match self.items.last_mut().filter(|item| item.side == Side::Model) {
             Some(last) => {
                 last.usage = Some(usage);
                 self.awaiting = None;
@@ -202,9 +162,7 @@ fn usage(value: Value<'_, '_>) -> Option<Usage> {
 
 /// Whether a line of this type is an item without an envelope.
 fn is_item(kind: &str) -> bool {
-    matches!(kind, "message" | "reasoning")
-        || kind.ends_with("_call")
-        || kind.ends_with("_call_output")
+    matches!(kind, "message" | "reasoning") || kind.ends_with("_call") || kind.ends_with("_call_output")
 }
 
 fn side(value: Value<'_, '_>) -> Side {
@@ -226,13 +184,12 @@ fn is_typed(message: Value<'_, '_>) -> bool {
         !is_summary(&text) && !typed_words(&text).is_empty()
     };
     match message.get("content").or_else(|| message.get("message")) {
-        Some(content) if content.kind() == Kind::Array => content.elements().any(|part| match part
-            .get("text")
-            .and_then(Value::text)
-        {
-            Some(text) => written(text),
-            None => true,
-        }),
+        Some(content) if content.kind() == Kind::Array => {
+            content.elements().any(|part| match part.get("text").and_then(Value::text) {
+                Some(text) => written(text),
+                None => true,
+            })
+        }
         Some(content) => content.text().is_some_and(written),
         None => false,
     }

@@ -7,22 +7,15 @@ use insta::assert_snapshot;
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-use super::super::{
-    Document, Format, OddityKind, ParseOptions, Rewrite, Text, parse, splice, stamp,
-};
+use super::super::{Document, Format, OddityKind, ParseOptions, Rewrite, Text, parse, splice, stamp};
 use super::append::is_readded;
 use crate::transcript::{Author, BlockKind, Message, Role};
 use crate::units::Tokens;
 
-const CONTINUATION: &str =
-    "<plimsoll_continuation epoch=\"e\">\n\"so far\"\n</plimsoll_continuation>";
+const CONTINUATION: &str = "<plimsoll_continuation epoch=\"e\">\n\"so far\"\n</plimsoll_continuation>";
 
 fn read(bytes: &[u8]) -> Document<'_> {
-    parse(
-        bytes,
-        &ParseOptions::default().with_format(Some(Format::Codex)),
-    )
-    .unwrap()
+    parse(bytes, &ParseOptions::default().with_format(Some(Format::Codex))).unwrap()
 }
 
 /// A message in one line: who, from which entry, holding what; then what else is known, and the oddities.
@@ -36,37 +29,18 @@ fn sketch(text: &str) -> String {
             .map(|block| match &block.kind {
                 BlockKind::Text(text) => text.decode().into_owned(),
                 BlockKind::ToolCall(call) => {
-                    format!(
-                        "call {} {}",
-                        call.id.map(Text::decode).unwrap_or_default(),
-                        call.arguments.decode()
-                    )
+                    format!("call {} {}", call.id.map(Text::decode).unwrap_or_default(), call.arguments.decode())
                 }
                 BlockKind::ToolResult(result) => {
-                    let texts: Vec<_> = result
-                        .texts()
-                        .map(|text| text.decode().into_owned())
-                        .collect();
-                    format!(
-                        "result {} {texts:?}",
-                        result.call_id.map(Text::decode).unwrap_or_default()
-                    )
+                    let texts: Vec<_> = result.texts().map(|text| text.decode().into_owned()).collect();
+                    format!("result {} {texts:?}", result.call_id.map(Text::decode).unwrap_or_default())
                 }
                 other => other.name().to_owned(),
             })
             .collect();
-        let usage = message
-            .usage
-            .map(|usage| format!(" ({} + {} in)", usage.input, usage.cache_read))
-            .unwrap_or_default();
-        writeln!(
-            out,
-            "{:?} {:?}: {}{usage}",
-            message.author,
-            message.entries,
-            texts.join(" | ")
-        )
-        .unwrap();
+        let usage =
+            message.usage.map(|usage| format!(" ({} + {} in)", usage.input, usage.cache_read)).unwrap_or_default();
+        writeln!(out, "{:?} {:?}: {}{usage}", message.author, message.entries, texts.join(" | ")).unwrap();
     }
     for (name, value) in [("model", document.model()), ("session", document.session())] {
         if let Some(value) = value {
@@ -97,35 +71,23 @@ fn rewrite(removed: Range<usize>) -> Rewrite<'static> {
 /// Appends, and holds what must hold of every appendix. Gives the appended file.
 fn append(document: &Document<'_>, rewrite: &Rewrite<'_>) -> Vec<u8> {
     let edits = document.rewrite(rewrite).unwrap();
-    assert_eq!(
-        edits,
-        document.rewrite(rewrite).unwrap(),
-        "the same input gives the same bytes"
-    );
+    assert_eq!(edits, document.rewrite(rewrite).unwrap(), "the same input gives the same bytes");
     let bytes = splice(document.bytes(), &edits).unwrap().into_owned();
-    assert!(
-        bytes.starts_with(document.bytes()),
-        "a rollout is only ever appended to"
-    );
+    assert!(bytes.starts_with(document.bytes()), "a rollout is only ever appended to");
 
     let again = read(&bytes);
     let messages = &document.transcript().messages;
     // Items stay verbatim; the bare message of a compaction without a history becomes an item.
     let content = |document: &Document<'_>, message: &Message<'_>| {
-        let raw = document.entries()[message.entries[0] as usize]
-            .span
-            .of(document.bytes());
+        let raw = document.entries()[message.entries[0] as usize].span.of(document.bytes());
         let item = String::from_utf8(raw.to_vec()).unwrap();
         if item.starts_with('"') {
-            format!(
-                r#"{{"type":"message","role":"user","content":[{{"type":"input_text","text":{item}}}]}}"#
-            )
+            format!(r#"{{"type":"message","role":"user","content":[{{"type":"input_text","text":{item}}}]}}"#)
         } else {
             item
         }
     };
-    let stays =
-        |index: &usize| !rewrite.removed.contains(index) || rewrite.retained.contains(index);
+    let stays = |index: &usize| !rewrite.removed.contains(index) || rewrite.retained.contains(index);
     let whole = |index: &usize| !rewrite.omitted.iter().any(|(message, _)| message == index);
     let expected: Vec<_> = (0..messages.len())
         .filter(|index| stays(index) && whole(index) && !is_readded(&messages[*index]))
@@ -134,44 +96,23 @@ fn append(document: &Document<'_>, rewrite: &Rewrite<'_>) -> Vec<u8> {
     let (first, tail) = again.transcript().messages.split_first().unwrap();
     assert_eq!(first.author, Author::Summary);
     assert_eq!(first.texts().next().unwrap().decode(), rewrite.continuation);
-    assert_eq!(
-        tail.iter()
-            .map(|message| content(&again, message))
-            .collect::<Vec<_>>(),
-        expected
-    );
+    assert_eq!(tail.iter().map(|message| content(&again, message)).collect::<Vec<_>>(), expected);
 
     // Without a time the program passes over the line; without a number, where others have one, it dies.
-    let last: serde_json::Value = serde_json::from_slice(
-        bytes
-            .trim_ascii_end()
-            .rsplit(|byte| *byte == b'\n')
-            .next()
-            .unwrap(),
-    )
-    .unwrap();
+    let last: serde_json::Value =
+        serde_json::from_slice(bytes.trim_ascii_end().rsplit(|byte| *byte == b'\n').next().unwrap()).unwrap();
     let line = |line: &[u8]| serde_json::from_slice::<serde_json::Value>(line).ok();
-    let before: Vec<_> = document
-        .bytes()
-        .split(|byte| *byte == b'\n')
-        .filter_map(line)
-        .collect();
+    let before: Vec<_> = document.bytes().split(|byte| *byte == b'\n').filter_map(line).collect();
     let time = |line: &serde_json::Value| stamp::parse(line.get("timestamp")?.as_str()?);
     assert!(time(&last).unwrap() > before.iter().filter_map(time).max().unwrap_or(0));
     let ordinal = |line: &serde_json::Value| line.get("ordinal")?.as_u64();
-    assert_eq!(
-        ordinal(&last),
-        before.iter().filter_map(ordinal).max().map(|last| last + 1)
-    );
+    assert_eq!(ordinal(&last), before.iter().filter_map(ordinal).max().map(|last| last + 1));
     bytes
 }
 
 /// Every rollout of the corpus, where there is one.
 fn corpus() -> Vec<(String, Vec<u8>)> {
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "the corpus is named by the environment, for tests only"
-    )]
+    #[expect(clippy::disallowed_methods, reason = "the corpus is named by the environment, for tests only")]
     let Ok(data) = std::env::var("PLIMSOLL_DATA") else {
         return Vec::new();
     };
@@ -189,10 +130,7 @@ fn real_rollouts_are_read_and_resumed_at_every_cut() {
     for (name, bytes) in corpus() {
         let document = parse(&bytes, &ParseOptions::default()).unwrap();
         assert_eq!(document.format(), Format::Codex, "{name}");
-        let ordered = document
-            .entries()
-            .windows(2)
-            .all(|pair| pair[0].span.end() <= pair[1].span.start());
+        let ordered = document.entries().windows(2).all(|pair| pair[0].span.end() <= pair[1].span.start());
         assert!(ordered, "{name}");
         let messages = document.transcript().messages.len();
         for cut in (1..=messages).step_by(messages / 40 + 1) {
@@ -210,27 +148,20 @@ fn usage_is_found_before_and_after_the_items_it_counts() {
         )
     };
     let item = |payload: &str| {
-        format!(
-            r#"{{"timestamp":"2026-01-01T00:00:00Z","type":"response_item","payload":{payload}}}"#
-        )
+        format!(r#"{{"timestamp":"2026-01-01T00:00:00Z","type":"response_item","payload":{payload}}}"#)
     };
     let call = |id: u32| {
-        item(&format!(
-            r#"{{"type":"function_call","name":"f","arguments":"{{\"a\": 1","call_id":"c{id}"}}"#
-        ))
+        item(&format!(r#"{{"type":"function_call","name":"f","arguments":"{{\"a\": 1","call_id":"c{id}"}}"#))
     };
     let output = |id: u32, output: &str| {
-        item(&format!(
-            r#"{{"type":"function_call_output","call_id":"c{id}","output":{output}}}"#
-        ))
+        item(&format!(r#"{{"type":"function_call_output","call_id":"c{id}","output":{output}}}"#))
     };
     let reasoning = item(r#"{"type":"reasoning","summary":[],"encrypted_content":"x"}"#);
-    let user =
-        item(r#"{"type":"message","role":"user","content":[{"type":"input_text","text":"go"}]}"#);
-    let answer = item(
-        r#"{"type":"message","role":"assistant","content":[{"type":"output_text","text":"done"}]}"#,
-    );
-    let null = r#"{"timestamp":"2026-01-01T00:00:00Z","type":"event_msg","payload":{"type":"token_count","info":null}}"#.to_owned();
+    let user = item(r#"{"type":"message","role":"user","content":[{"type":"input_text","text":"go"}]}"#);
+    let answer = item(r#"{"type":"message","role":"assistant","content":[{"type":"output_text","text":"done"}]}"#);
+    let null =
+        r#"{"timestamp":"2026-01-01T00:00:00Z","type":"event_msg","payload":{"type":"token_count","info":null}}"#
+            .to_owned();
     let lines = [
         user.clone(),
         count(100, 60),
@@ -297,10 +228,8 @@ fn the_last_compaction_sets_the_history() {
     ");
     append(&read(none.as_bytes()), &rewrite(0..1));
     // The program passes over a compaction without a time.
-    let timeless = compacted(history).replace(
-        r#"{"timestamp":"2026-01-01T00:00:00Z","type":"compacted""#,
-        r#"{"type":"compacted""#,
-    );
+    let timeless = compacted(history)
+        .replace(r#"{"timestamp":"2026-01-01T00:00:00Z","type":"compacted""#, r#"{"type":"compacted""#);
     assert_snapshot!(sketch(&timeless), @r"
     Operator [2]: rules
     Machinery [3]: <environment_context>
@@ -326,12 +255,7 @@ fn early_and_unknown_shapes_are_read_as_far_as_they_go() {
 {"timestamp":"2025-05-01T00:00:02Z","type":"lunar_phase","payload":{}}
 []
 {"timestamp":"2025-05-01T00:00:03Z","type":"response_item","pay"#;
-    assert_eq!(
-        parse(rollout.as_bytes(), &ParseOptions::default())
-            .unwrap()
-            .format(),
-        Format::Codex
-    );
+    assert_eq!(parse(rollout.as_bytes(), &ParseOptions::default()).unwrap().format(), Format::Codex);
     assert_snapshot!(sketch(rollout), @r#"
     User [2]: Translate
     Model [3]: hola
@@ -362,11 +286,7 @@ fn one_line_is_appended_with_the_number_that_is_due() {
 fn line() -> impl Strategy<Value = String> {
     let text = "[a-z\"\\\\é 😀<>]{1,10}x".prop_map(|text| serde_json::to_string(&text).unwrap());
     let message = |role: &'static str, kind: &'static str| {
-        move |text| {
-            format!(
-                r#"{{"type":"message","role":"{role}","content":[{{"type":"{kind}","text":{text}}}]}}"#
-            )
-        }
+        move |text| format!(r#"{{"type":"message","role":"{role}","content":[{{"type":"{kind}","text":{text}}}]}}"#)
     };
     let item = prop_oneof![
         4 => text.clone().prop_map(message("user", "input_text")),

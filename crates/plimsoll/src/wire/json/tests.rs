@@ -11,10 +11,7 @@ fn parse(bytes: &[u8]) -> Result<(Tape, usize), JsonError> {
 /// Rebuilds a `serde_json::Value` from a tape: the oracle's own type, by our index.
 fn rebuild(value: Value<'_, '_>) -> serde_json::Value {
     match value.kind() {
-        Kind::Object => value
-            .fields()
-            .map(|(key, value)| (key.decode().into_owned(), rebuild(value)))
-            .collect(),
+        Kind::Object => value.fields().map(|(key, value)| (key.decode().into_owned(), rebuild(value))).collect(),
         Kind::Array => value.elements().map(rebuild).collect(),
         Kind::String => value.text().unwrap().decode().into_owned().into(),
         _ => serde_json::from_slice(value.raw()).unwrap(),
@@ -23,20 +20,12 @@ fn rebuild(value: Value<'_, '_>) -> serde_json::Value {
 
 #[test]
 fn integers_beyond_64_bits_exponents_and_odd_space_keep_their_bytes() {
-    let bytes =
-        b" {\t\"a\" : 123456789012345678901234567890123456789 ,\r\n\"b\":-1.5E+300,\"b\":[ ] } ";
+    let bytes = b" {\t\"a\" : 123456789012345678901234567890123456789 ,\r\n\"b\":-1.5E+300,\"b\":[ ] } ";
     let (tape, end) = parse(bytes).unwrap();
     let root = tape.root(bytes).unwrap();
     assert_eq!(end, bytes.len() - 1);
-    assert_eq!(
-        root.get("a").unwrap().raw(),
-        b"123456789012345678901234567890123456789"
-    );
-    assert_eq!(
-        root.get("b").unwrap().raw(),
-        b"[ ]",
-        "of duplicate keys the last counts"
-    );
+    assert_eq!(root.get("a").unwrap().raw(), b"123456789012345678901234567890123456789");
+    assert_eq!(root.get("b").unwrap().raw(), b"[ ]", "of duplicate keys the last counts");
     assert_eq!(root.fields().count(), 3);
 }
 
@@ -44,15 +33,7 @@ fn integers_beyond_64_bits_exponents_and_odd_space_keep_their_bytes() {
 fn keys_spelled_with_escapes_are_found() {
     let bytes = br#"{"r\u006fle":"user"}"#;
     let (tape, _) = parse(bytes).unwrap();
-    assert!(
-        tape.root(bytes)
-            .unwrap()
-            .get("role")
-            .unwrap()
-            .text()
-            .unwrap()
-            .is("user")
-    );
+    assert!(tape.root(bytes).unwrap().get("role").unwrap().text().unwrap().is("user"));
 }
 
 #[test]
@@ -67,16 +48,7 @@ fn a_second_value_glued_behind_the_first_is_left_for_the_next_call() {
 #[test]
 fn not_a_number_is_tolerated() {
     let bytes = br"[NaN, Infinity, -Infinity]";
-    assert_eq!(
-        parse(bytes)
-            .unwrap()
-            .0
-            .root(bytes)
-            .unwrap()
-            .elements()
-            .count(),
-        3
-    );
+    assert_eq!(parse(bytes).unwrap().0.root(bytes).unwrap().elements().count(), 3);
 }
 
 #[test]
@@ -96,13 +68,7 @@ fn errors_name_the_byte() {
 fn depth_is_counted_inside_values_nobody_reads() {
     let deep = |levels: usize| [vec![b'['; levels], vec![b']'; levels]].concat();
     assert!(parse(&deep(MAX_DEPTH)).is_ok());
-    assert!(matches!(
-        parse(&deep(10_000)),
-        Err(JsonError::TooDeep {
-            limit: MAX_DEPTH,
-            offset: MAX_DEPTH
-        })
-    ));
+    assert!(matches!(parse(&deep(10_000)), Err(JsonError::TooDeep { limit: MAX_DEPTH, offset: MAX_DEPTH })));
 }
 
 fn json() -> impl Strategy<Value = serde_json::Value> {
@@ -115,8 +81,7 @@ fn json() -> impl Strategy<Value = serde_json::Value> {
     leaf.prop_recursive(5, 64, 6, |inner| {
         prop_oneof![
             prop::collection::vec(inner.clone(), 0..6).prop_map(Into::into),
-            prop::collection::vec((any::<String>(), inner), 0..6)
-                .prop_map(|fields| fields.into_iter().collect()),
+            prop::collection::vec((any::<String>(), inner), 0..6).prop_map(|fields| fields.into_iter().collect()),
         ]
     })
 }

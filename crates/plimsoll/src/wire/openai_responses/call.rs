@@ -6,11 +6,7 @@ use crate::wire::document::Document;
 use crate::wire::{Kind, OddityKind, Text, Value, media};
 
 /// Reads a call. What the provider ran by itself carries its result in the same item.
-pub(super) fn call<'a>(
-    document: &mut Document<'a>,
-    value: Value<'_, 'a>,
-    kind: &str,
-) -> Option<Vec<Block<'a>>> {
+pub(super) fn call<'a>(document: &mut Document<'a>, value: Value<'_, 'a>, kind: &str) -> Option<Vec<Block<'a>>> {
     let client = |name: Option<Text<'a>>, id: Option<Text<'a>>, arguments| ToolCall {
         id,
         name: name.unwrap_or(Text::plain("")),
@@ -30,11 +26,7 @@ pub(super) fn call<'a>(
         "shell_call" => client(plain("shell"), id, "action"),
         "apply_patch_call" => client(plain("apply_patch"), id, "operation"),
         "computer_call" => {
-            let action = if value.get("actions").is_some() {
-                "actions"
-            } else {
-                "action"
-            };
+            let action = if value.get("actions").is_some() { "actions" } else { "action" };
             client(plain("computer"), id, action)
         }
         // Searching for tools is the client's work or the provider's, as the item says.
@@ -50,22 +42,10 @@ pub(super) fn call<'a>(
             return Some(served(document, value, "file_search", "queries", "results"));
         }
         "code_interpreter_call" => {
-            return Some(served(
-                document,
-                value,
-                "code_interpreter",
-                "code",
-                "outputs",
-            ));
+            return Some(served(document, value, "code_interpreter", "code", "outputs"));
         }
         "image_generation_call" => {
-            return Some(served(
-                document,
-                value,
-                "image_generation",
-                "revised_prompt",
-                "result",
-            ));
+            return Some(served(document, value, "image_generation", "revised_prompt", "result"));
         }
         "mcp_call" => return Some(served(document, value, "mcp", "arguments", "output")),
         _ => return None,
@@ -109,18 +89,11 @@ fn served<'a>(
             let media = media::from_data(MediaKind::Image, found.text(), None);
             vec![block(found, BlockKind::Media(media))]
         }
-        Some(found) if found.kind() == Kind::Array => {
-            found.elements().map(|part| served_part(part)).collect()
-        }
+        Some(found) if found.kind() == Kind::Array => found.elements().map(|part| served_part(part)).collect(),
         Some(found) => content(document, found),
         None => Vec::new(),
     };
-    let result = ToolResult {
-        call_id: id,
-        content,
-        is_error: error.map(|_| true),
-        kind: CallKind::Server,
-    };
+    let result = ToolResult { call_id: id, content, is_error: error.map(|_| true), kind: CallKind::Server };
     vec![
         block(asked.unwrap_or(value), BlockKind::ToolCall(call)),
         block(found.unwrap_or(value), BlockKind::ToolResult(result)),
@@ -136,11 +109,7 @@ fn served_part<'a>(value: Value<'_, 'a>) -> Block<'a> {
     block(value, kind)
 }
 
-pub(super) fn output<'a>(
-    document: &mut Document<'a>,
-    value: Value<'_, 'a>,
-    kind: &str,
-) -> Option<Vec<Block<'a>>> {
+pub(super) fn output<'a>(document: &mut Document<'a>, value: Value<'_, 'a>, kind: &str) -> Option<Vec<Block<'a>>> {
     let known = matches!(
         kind,
         "function_call_output"
@@ -161,17 +130,10 @@ pub(super) fn output<'a>(
         None => Vec::new(),
     };
     let result = ToolResult {
-        call_id: text(value, "call_id")
-            .or_else(|| text(value, "id").filter(|_| kind.starts_with("local"))),
+        call_id: text(value, "call_id").or_else(|| text(value, "id").filter(|_| kind.starts_with("local"))),
         content,
-        is_error: text(value, "status")
-            .filter(|status| status.is("failed"))
-            .map(|_| true),
-        kind: if searched {
-            searcher(value)
-        } else {
-            CallKind::Client
-        },
+        is_error: text(value, "status").filter(|status| status.is("failed")).map(|_| true),
+        kind: if searched { searcher(value) } else { CallKind::Client },
     };
     Some(vec![block(value, BlockKind::ToolResult(result))])
 }
@@ -181,11 +143,7 @@ fn outcome<'a>(document: &mut Document<'a>, output: Value<'_, 'a>) -> Vec<Block<
     match output.kind() {
         Kind::Null => Vec::new(),
         // Shell output comes as a list of `{stdout, stderr, outcome}`; Codex wraps a text as `{content, success}`.
-        Kind::Array
-            if output
-                .elements()
-                .any(|part| part.get("stdout").is_some() || part.get("stderr").is_some()) =>
-        {
+        Kind::Array if output.elements().any(|part| part.get("stdout").is_some() || part.get("stderr").is_some()) => {
             output.elements().flat_map(|part| streams(part)).collect()
         }
         Kind::Object => {

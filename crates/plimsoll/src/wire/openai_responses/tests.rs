@@ -139,8 +139,5 @@ fn a_single_string_is_read_but_has_nothing_to_compact() {
         tokens_before: Tokens(0),
         tokens_after: Tokens(0),
     };
-    assert!(matches!(
-        document.rewrite(&rewrite),
-        Err(RewriteError::Unsupported { .. })
-    ));
+    assert!(matches!(document.rewrite(&rewrite), Err(RewriteError::Unsupported { .. })));
 }

@@ -6,13 +6,8 @@ use super::*;
 fn judge(status: u16, body: &str) -> String {
     match overflow(status, body.as_bytes()) {
         None => "no".to_owned(),
-        Some(Overflow {
-            tokens,
-            limit,
-            kind,
-        }) => {
-            let show =
-                |count: Option<Tokens>| count.map_or("?".to_owned(), |count| count.0.to_string());
+        Some(Overflow { tokens, limit, kind }) => {
+            let show = |count: Option<Tokens>| count.map_or("?".to_owned(), |count| count.0.to_string());
             format!("{} > {} {kind:?}", show(tokens), show(limit))
         }
     }
@@ -26,10 +21,7 @@ fn error(status: u16, message: &str) -> String {
 
 #[test]
 fn anthropic() {
-    assert_eq!(
-        error(400, "prompt is too long: 200251 tokens > 200000 maximum"),
-        "200251 > 200000 Tokens"
-    );
+    assert_eq!(error(400, "prompt is too long: 200251 tokens > 200000 maximum"), "200251 > 200000 Tokens");
     assert_eq!(
         error(
             400,
@@ -37,7 +29,8 @@ fn anthropic() {
         ),
         "210000 > 200000 Tokens"
     );
-    let large = r#"{"type":"error","error":{"type":"request_too_large","message":"Request exceeds the maximum size"}}"#;
+    let large =
+        r#"{"type":"error","error":{"type":"request_too_large","message":"Request exceeds the maximum size"}}"#;
     assert_eq!(judge(413, large), "? > ? Bytes");
     let stop = r#"{"type":"message_delta","delta":{"stop_reason":"model_context_window_exceeded"},"usage":{"output_tokens":5}}"#;
     assert_eq!(judge(200, stop), "? > ? Tokens");
@@ -45,20 +38,8 @@ fn anthropic() {
 
 #[test]
 fn bedrock() {
-    assert_eq!(
-        judge(
-            400,
-            r#"{"message":"Input is too long for requested model."}"#
-        ),
-        "? > ? Tokens"
-    );
-    assert_eq!(
-        judge(
-            400,
-            r#"{"message":"Too many tokens, please wait before trying again."}"#
-        ),
-        "no"
-    );
+    assert_eq!(judge(400, r#"{"message":"Input is too long for requested model."}"#), "? > ? Tokens");
+    assert_eq!(judge(400, r#"{"message":"Too many tokens, please wait before trying again."}"#), "no");
 }
 
 #[test]
@@ -89,38 +70,25 @@ fn openai_responses_also_inside_a_stream() {
         r#"{{"type":"response.failed","response":{{"error":{{"code":"context_length_exceeded","message":"{message}"}}}}}}"#
     );
     assert_eq!(judge(200, &failed), "? > ? Tokens");
-    let event =
-        format!(r#"{{"type":"error","code":"context_length_exceeded","message":"{message}"}}"#);
+    let event = format!(r#"{{"type":"error","code":"context_length_exceeded","message":"{message}"}}"#);
     assert_eq!(judge(200, &event), "? > ? Tokens");
 }
 
 #[test]
 fn gemini_and_vertex() {
     assert_eq!(
-        error(
-            400,
-            "The input token count (1200345) exceeds the maximum number of tokens allowed (1048576)."
-        ),
+        error(400, "The input token count (1200345) exceeds the maximum number of tokens allowed (1048576)."),
         "1200345 > 1048576 Tokens"
     );
     assert_eq!(
-        error(
-            400,
-            "The input token count exceeds the maximum number of tokens allowed 1048576."
-        ),
+        error(400, "The input token count exceeds the maximum number of tokens allowed 1048576."),
         "? > 1048576 Tokens"
     );
 }
 
 #[test]
 fn groq_and_its_limit_per_minute() {
-    assert_eq!(
-        error(
-            400,
-            "Please reduce the length of the messages or completion."
-        ),
-        "? > ? Tokens"
-    );
+    assert_eq!(error(400, "Please reduce the length of the messages or completion."), "? > ? Tokens");
     let minute = r#"{"error":{"message":"Request too large for model `m` on tokens per minute (TPM): Limit 6000, Requested 9000","type":"tokens","code":"rate_limit_exceeded"}}"#;
     assert_eq!(judge(413, minute), "no");
 }
@@ -139,10 +107,7 @@ fn mistral() {
 #[test]
 fn xai() {
     assert_eq!(
-        error(
-            400,
-            "This model's maximum prompt length is 131072 but the request contains 140000 tokens."
-        ),
+        error(400, "This model's maximum prompt length is 131072 but the request contains 140000 tokens."),
         "140000 > 131072 Tokens"
     );
 }
@@ -163,15 +128,9 @@ fn deepseek_and_vllm() {
         ),
         "5000 > 4096 Tokens"
     );
+    assert_eq!(error(400, "The context length is only 4096 tokens"), "? > 4096 Tokens");
     assert_eq!(
-        error(400, "The context length is only 4096 tokens"),
-        "? > 4096 Tokens"
-    );
-    assert_eq!(
-        error(
-            400,
-            "Input length (5000) exceeds model's maximum context length (4096)."
-        ),
+        error(400, "Input length (5000) exceeds model's maximum context length (4096)."),
         "5000 > 4096 Tokens"
     );
 }
@@ -191,10 +150,7 @@ fn together_and_text_generation_inference() {
         ),
         "9512 > 8193 Tokens"
     );
-    assert_eq!(
-        error(422, "`inputs` must have less than 4096 tokens. Given: 5000"),
-        "5000 > 4096 Tokens"
-    );
+    assert_eq!(error(422, "`inputs` must have less than 4096 tokens. Given: 5000"), "5000 > 4096 Tokens");
 }
 
 #[test]
@@ -206,63 +162,36 @@ fn cerebras_says_nothing() {
 
 #[test]
 fn copilot() {
-    assert_eq!(
-        error(
-            400,
-            "prompt token count of 70000 exceeds the limit of 64000"
-        ),
-        "70000 > 64000 Tokens"
-    );
+    assert_eq!(error(400, "prompt token count of 70000 exceeds the limit of 64000"), "70000 > 64000 Tokens");
 }
 
 #[test]
 fn moonshot() {
     assert_eq!(
-        error(
-            400,
-            "Invalid request: Your request exceeded model token limit: 131072 (requested: 140000)"
-        ),
+        error(400, "Invalid request: Your request exceeded model token limit: 131072 (requested: 140000)"),
         "140000 > 131072 Tokens"
     );
-    assert_eq!(
-        error(400, "Your request exceeded model token limit: 131072"),
-        "? > 131072 Tokens"
-    );
+    assert_eq!(error(400, "Your request exceeded model token limit: 131072"), "? > 131072 Tokens");
 }
 
 #[test]
 fn minimax() {
-    assert_eq!(
-        error(400, "invalid params, context window exceeds limit (2013)"),
-        "? > ? Tokens"
-    );
+    assert_eq!(error(400, "invalid params, context window exceeds limit (2013)"), "? > ? Tokens");
 }
 
 #[test]
 fn alibaba() {
     assert_eq!(
-        error(
-            400,
-            "<400> InternalError.Algo.InvalidParameter: Range of input length should be [1, 30720]"
-        ),
+        error(400, "<400> InternalError.Algo.InvalidParameter: Range of input length should be [1, 30720]"),
         "? > 30720 Tokens"
     );
 }
 
 #[test]
 fn zai() {
+    assert_eq!(judge(400, r#"{"error":{"code":"1261","message":"Prompt exceeds max length"}}"#), "? > ? Tokens");
     assert_eq!(
-        judge(
-            400,
-            r#"{"error":{"code":"1261","message":"Prompt exceeds max length"}}"#
-        ),
-        "? > ? Tokens"
-    );
-    assert_eq!(
-        judge(
-            200,
-            r#"{"choices":[{"finish_reason":"model_context_window_exceeded","message":{"content":""}}]}"#
-        ),
+        judge(200, r#"{"choices":[{"finish_reason":"model_context_window_exceeded","message":{"content":""}}]}"#),
         "? > ? Tokens"
     );
 }
@@ -276,39 +205,20 @@ fn llama_cpp() {
 #[test]
 fn lm_studio() {
     assert_eq!(
-        error(
-            400,
-            "The number of tokens to keep from the initial prompt is greater than the context length."
-        ),
+        error(400, "The number of tokens to keep from the initial prompt is greater than the context length."),
         "? > ? Tokens"
     );
 }
 
 #[test]
 fn servers_that_count_bytes() {
-    assert_eq!(
-        judge(413, "<html><h1>413 Request Entity Too Large</h1></html>"),
-        "? > ? Bytes"
-    );
-    assert_eq!(
-        judge(
-            413,
-            "Failed to buffer the request body: length limit exceeded"
-        ),
-        "? > ? Bytes"
-    );
+    assert_eq!(judge(413, "<html><h1>413 Request Entity Too Large</h1></html>"), "? > ? Bytes");
+    assert_eq!(judge(413, "Failed to buffer the request body: length limit exceeded"), "? > ? Bytes");
 }
 
 #[test]
 fn separators_of_thousands() {
-    for spelled in [
-        "200,251",
-        "200.251",
-        "200_251",
-        "200'251",
-        "200\u{202f}251",
-        "200251",
-    ] {
+    for spelled in ["200,251", "200.251", "200_251", "200'251", "200\u{202f}251", "200251"] {
         let message = format!("prompt is too long: {spelled} tokens > 200000 maximum");
         assert_eq!(error(400, &message), "200251 > 200000 Tokens", "{spelled}");
     }
@@ -316,25 +226,14 @@ fn separators_of_thousands() {
 
 #[test]
 fn what_only_sounds_like_it() {
-    assert_eq!(
-        judge(
-            429,
-            r#"{"error":{"message":"prompt is too long: 5 tokens > 4 maximum"}}"#
-        ),
-        "no"
-    );
+    assert_eq!(judge(429, r#"{"error":{"message":"prompt is too long: 5 tokens > 4 maximum"}}"#), "no");
     assert_eq!(error(400, "max_tokens: must be at least 1"), "no");
     assert_eq!(error(503, "Overloaded"), "no");
     // What a model wrote.
-    let said = r#"{"content":[{"type":"text","text":"The error says: prompt is too long"}],"stop_reason":"end_turn"}"#;
+    let said =
+        r#"{"content":[{"type":"text","text":"The error says: prompt is too long"}],"stop_reason":"end_turn"}"#;
     assert_eq!(judge(200, said), "no");
-    assert_eq!(
-        judge(
-            200,
-            r#"{"response":{"output":"context_length_exceeded"},"error":null}"#
-        ),
-        "no"
-    );
+    assert_eq!(judge(200, r#"{"response":{"output":"context_length_exceeded"},"error":null}"#), "no");
     assert_eq!(judge(200, ""), "no");
 }
 

@@ -108,11 +108,9 @@ impl Dice {
     fn body(&mut self, format: Format, messages: usize) -> String {
         let messages = (0..messages).map(|_| self.message(format)).collect();
         let body = match format {
-            Format::Anthropic => vec![
-                ("messages", Array(messages)),
-                ("system", self.text()),
-                ("max_tokens", Plain("64".into())),
-            ],
+            Format::Anthropic => {
+                vec![("messages", Array(messages)), ("system", self.text()), ("max_tokens", Plain("64".into()))]
+            }
             Format::OpenaiChat => vec![
                 ("messages", Array(messages)),
                 ("stream_options", Plain("{}".into())),
@@ -121,10 +119,7 @@ impl Dice {
             Format::OpenaiResponses => {
                 vec![("input", Array(messages)), ("instructions", self.text())]
             }
-            _ => vec![
-                ("contents", Array(messages)),
-                ("systemInstruction", self.text()),
-            ],
+            _ => vec![("contents", Array(messages)), ("systemInstruction", self.text())],
         };
         let mut out = String::new();
         self.write(&Object(body), &mut out);
@@ -160,24 +155,12 @@ impl Dice {
         let typed = |kind: &str| ("type", Plain(format!("\"{kind}\"")));
         Object(match self.below(6) {
             0 => vec![typed("text"), ("text", self.text())],
-            1 => vec![
-                typed("thinking"),
-                ("thinking", self.text()),
-                ("signature", self.text()),
-            ],
-            2 => vec![
-                typed("tool_use"),
-                ("id", self.text()),
-                ("name", self.text()),
-                ("input", self.junk()),
-            ],
+            1 => vec![typed("thinking"), ("thinking", self.text()), ("signature", self.text())],
+            2 => vec![typed("tool_use"), ("id", self.text()), ("name", self.text()), ("input", self.junk())],
             3 => vec![
                 typed("tool_result"),
                 ("tool_use_id", self.text()),
-                (
-                    "content",
-                    Array(vec![Object(vec![typed("text"), ("text", self.text())])]),
-                ),
+                ("content", Array(vec![Object(vec![typed("text"), ("text", self.text())])])),
             ],
             4 => vec![typed("compaction"), ("content", self.junk())],
             _ => vec![typed("of_the_future"), ("text", self.junk())],
@@ -186,42 +169,19 @@ impl Dice {
 
     fn chat(&mut self) -> Spelled {
         Object(match self.below(4) {
-            0 => vec![
-                ("role", self.string(&["user", "system", "developer"])),
-                ("content", self.text()),
-            ],
-            1 => vec![
-                ("role", self.string(&["tool"])),
-                ("tool_call_id", self.text()),
-                ("content", self.text()),
-            ],
+            0 => vec![("role", self.string(&["user", "system", "developer"])), ("content", self.text())],
+            1 => vec![("role", self.string(&["tool"])), ("tool_call_id", self.text()), ("content", self.text())],
             2 => vec![
                 ("role", self.string(&["user"])),
-                (
-                    "content",
-                    Array((0..self.below(3)).map(|_| self.block()).collect()),
-                ),
+                ("content", Array((0..self.below(3)).map(|_| self.block()).collect())),
             ],
             _ => {
                 let function = Object(vec![("name", self.text()), ("arguments", self.text())]);
                 vec![
                     ("role", self.string(&["assistant"])),
                     ("reasoning_content", self.text()),
-                    (
-                        "content",
-                        if self.below(2) == 0 {
-                            Plain("null".into())
-                        } else {
-                            self.text()
-                        },
-                    ),
-                    (
-                        "tool_calls",
-                        Array(vec![Object(vec![
-                            ("id", self.text()),
-                            ("function", function),
-                        ])]),
-                    ),
+                    ("content", if self.below(2) == 0 { Plain("null".into()) } else { self.text() }),
+                    ("tool_calls", Array(vec![Object(vec![("id", self.text()), ("function", function)])])),
                 ]
             }
         })
@@ -230,31 +190,16 @@ impl Dice {
     fn item(&mut self) -> Spelled {
         let typed = |kind: &str| ("type", Plain(format!("\"{kind}\"")));
         Object(match self.below(6) {
-            0 => vec![
-                ("role", self.string(&["user", "assistant", "developer"])),
-                ("content", self.text()),
-            ],
-            1 => vec![
-                typed("reasoning"),
-                ("encrypted_content", self.text()),
-                ("summary", Plain("[]".into())),
-            ],
+            0 => vec![("role", self.string(&["user", "assistant", "developer"])), ("content", self.text())],
+            1 => vec![typed("reasoning"), ("encrypted_content", self.text()), ("summary", Plain("[]".into()))],
             2 => vec![
                 typed("function_call"),
                 ("call_id", self.text()),
                 ("name", self.text()),
                 ("arguments", self.text()),
             ],
-            3 => vec![
-                typed("function_call_output"),
-                ("call_id", self.text()),
-                ("output", self.junk()),
-            ],
-            4 => vec![
-                typed("web_search_call"),
-                ("id", self.text()),
-                ("action", self.junk()),
-            ],
+            3 => vec![typed("function_call_output"), ("call_id", self.text()), ("output", self.junk())],
+            4 => vec![typed("web_search_call"), ("id", self.text()), ("action", self.junk())],
             _ => vec![typed("of_the_future"), ("content", self.junk())],
         })
     }
@@ -269,10 +214,7 @@ impl Dice {
             ]),
             2 => {
                 let call = Object(vec![("name", self.text()), ("args", self.junk())]);
-                Object(vec![
-                    ("functionCall", call),
-                    ("thoughtSignature", self.text()),
-                ])
+                Object(vec![("functionCall", call), ("thoughtSignature", self.text())])
             }
             3 => {
                 let response = Object(vec![("output", self.text()), ("code", self.junk())]);
@@ -284,12 +226,7 @@ impl Dice {
     }
 }
 
-const BODIES: [Format; 4] = [
-    Format::Anthropic,
-    Format::OpenaiChat,
-    Format::OpenaiResponses,
-    Format::Gemini,
-];
+const BODIES: [Format; 4] = [Format::Anthropic, Format::OpenaiChat, Format::OpenaiResponses, Format::Gemini];
 
 fn valid(json: &[u8]) -> bool {
     serde_json::from_slice::<serde::de::IgnoredAny>(json).is_ok()

@@ -1,9 +1,6 @@
 //! The same invariants on real files, where `PLIMSOLL_DATA` names a folder of them.
 
-#![allow(
-    clippy::disallowed_methods,
-    reason = "the library reads no files, this test does"
-)]
+#![allow(clippy::disallowed_methods, reason = "the library reads no files, this test does")]
 
 use std::path::{Path, PathBuf};
 
@@ -50,10 +47,7 @@ fn every_real_file_is_read_or_refused_and_survives_rewriting() {
             messages.len(),
             document.oddities().len()
         );
-        if !matches!(
-            document.layout,
-            document::Layout::Array | document::Layout::Lines
-        ) {
+        if !matches!(document.layout, document::Layout::Array | document::Layout::Lines) {
             continue;
         }
         let strict = serde_json::from_slice::<serde::de::IgnoredAny>(&bytes).is_ok();

@@ -80,8 +80,7 @@ impl Written {
         self.count += 1;
         let uuid = format!("id-{}", self.count);
         let parent = parent.map_or("null".to_owned(), |parent| format!("\"{parent}\""));
-        let time =
-            super::stamp::format(1_760_000_000_000 + 1000 * i64::try_from(self.count).unwrap());
+        let time = super::stamp::format(1_760_000_000_000 + 1000 * i64::try_from(self.count).unwrap());
         self.line(format!(
             r#"{{"parentUuid":{parent},"isSidechain":false,"sessionId":"S","version":"{version}","cwd":"/w",{fields},"uuid":"{uuid}","timestamp":"{time}"}}"#
         ));
@@ -191,19 +190,12 @@ fn session() -> impl Strategy<Value = (Written, bool)> {
     (prop::collection::vec(step(), 0..14), any::<bool>()).prop_map(|(mut steps, newer)| {
         steps.insert(0, Step::Typed("begin".to_owned()));
         steps.push(Step::Typed("last".to_owned()));
-        (
-            write(&steps, if newer { "2.1.332" } else { "2.1.20" }),
-            newer,
-        )
+        (write(&steps, if newer { "2.1.332" } else { "2.1.20" }), newer)
     })
 }
 
 fn expected(written: &Written) -> Vec<(Role, Vec<&[u8]>)> {
-    written
-        .sent
-        .iter()
-        .map(|(role, blocks)| (*role, blocks.iter().map(String::as_bytes).collect()))
-        .collect()
+    written.sent.iter().map(|(role, blocks)| (*role, blocks.iter().map(String::as_bytes).collect())).collect()
 }
 
 proptest! {
