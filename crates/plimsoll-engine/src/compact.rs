@@ -3,20 +3,18 @@
 use std::time::SystemTime;
 
 use plimsoll::Tokens;
-use plimsoll::budget::{Capacity, Counting, Meter, Policy, Thresholds, Trigger, threshold};
+use plimsoll::budget::{Counting, Meter, Trigger};
 use plimsoll::compact::{
-    Applied, Carried, Chain, ContinuationParts, Epoch, Extract, FRAME_BOUND, Plan, PlanOptions, Profile, Request,
-    Summarise, acknowledgement, apply, continuation, extract, plan,
+    Applied, Chain, ContinuationParts, Epoch, Extract, FRAME_BOUND, Plan, PlanOptions, Profile, Request, Summarise,
+    acknowledgement, apply, continuation, extract, plan,
 };
 use plimsoll::id::{EpochId, SessionId};
-use plimsoll::model::{Catalogue, Endpoint, Limit, Limits, Lookup, Source, resolve_limits};
-use plimsoll::token::Method;
 use plimsoll::transcript::Obligations;
-use plimsoll::wire::{Document, Edit, Format};
+use plimsoll::wire::{Document, Edit};
 use plimsoll_store::{Compaction, Store};
-use serde::Serialize;
 
-use crate::EngineError;
+use crate::report::{CountedBy, Outcome, Report};
+use crate::{EngineError, judge};
 
 /// What a compaction by hand is asked for.
 #[derive(Debug, Clone, Default)]
@@ -39,74 +37,6 @@ pub struct CompactOptions {
     pub force: bool,
 }
 
-/// How a compaction ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Outcome {
-    /// The document is to be changed by the edits.
-    Applied,
-    /// There was nothing to do: the document stays as it is.
-    Skipped,
-    /// It cannot fit: the document stays as it is.
-    Infeasible,
-}
-
-/// How tokens were counted.
-#[derive(Debug, Clone, Serialize)]
-pub struct CountedBy {
-    /// The method.
-    pub method: Method,
-    /// The tokenizer's or estimator's name.
-    pub tokenizer: String,
-}
-
-/// What `compact --json` prints. Field names are stable: `docs/json.md`.
-#[derive(Debug, Clone, Serialize)]
-pub struct Report {
-    /// How it ended.
-    pub outcome: Outcome,
-    /// Why it was skipped, or is infeasible.
-    pub reason: Option<String>,
-    /// The document's format.
-    pub format: Format,
-    /// The model it was judged by.
-    pub model: Option<String>,
-    /// The recorded conversation before.
-    pub tokens_before: Tokens,
-    /// The recorded conversation afterwards.
-    pub tokens_after: Tokens,
-    /// How tokens were counted.
-    pub counting: CountedBy,
-    /// The context window.
-    pub window: Tokens,
-    /// Who says so.
-    pub window_source: String,
-    /// What the result was to count at the most, or aimed at.
-    pub target: Tokens,
-    /// Messages before.
-    pub messages_before: usize,
-    /// Messages afterwards.
-    pub messages_after: usize,
-    /// How many of them stayed verbatim at the end.
-    pub kept_tail_messages: usize,
-    /// Who wrote the summary.
-    pub summarizer: Option<&'static str>,
-    /// What the summary counts.
-    pub summary_tokens: Option<Tokens>,
-    /// Why another summariser had to write it.
-    pub fallback: Option<String>,
-    /// What the summary carries.
-    pub carried: Option<Carried>,
-    /// The recall id of what was removed.
-    pub artifact: Option<String>,
-    /// What `restore` takes.
-    pub epoch: Option<String>,
-    /// Tokens that usage reports and the transcript does not record.
-    pub unrecorded: Option<Tokens>,
-    /// After how many turns the rewritten prefix has paid for itself.
-    pub break_even_turns: Option<u64>,
-}
-
 /// A compaction: what to tell, and what to change.
 #[derive(Debug, Clone)]
 pub struct Compacted {
@@ -114,39 +44,6 @@ pub struct Compacted {
     pub report: Report,
     /// The edits of the document; none unless it was applied.
     pub edits: Vec<Edit<'static>>,
-}
-
-/// The limits that a document is judged by, and where the window comes from.
-#[derive(Debug, Clone)]
-pub struct Judged {
-    /// The model's name: given, or named by the document.
-    pub model: Option<String>,
-    /// The window, or the fallback, with its source.
-    pub window: Limit,
-    /// What follows from it.
-    pub thresholds: Thresholds,
-}
-
-/// Settles by which limits a document is judged: the user's, then what the program recorded, then the catalogue's.
-pub fn judge(document: &Document<'_>, options: &CompactOptions) -> Judged {
-    let named = || document.model().map(|model| model.decode().into_owned());
-    let model = options.model.clone().or_else(named);
-    let stated = |source: &Source, window: Option<Tokens>, output: Option<Tokens>| {
-        Limits::stated(source, window.map(|tokens| tokens.0), None, output.map(|tokens| tokens.0))
-    };
-    let user = stated(&Source::User, options.window, options.max_output);
-    let recorded = stated(&Source::Server, document.window(), None);
-    let catalogue = Catalogue::embedded();
-    let known = match model.as_deref().map(|model| catalogue.lookup(model)) {
-        Some(Lookup::Known(limits)) => limits,
-        _ => Limits::default(),
-    };
-    let fallback = plimsoll::model::DEFAULT_LIMIT;
-    let limits = resolve_limits(Some(&user), Some(&recorded), Some(&known), Endpoint::Public, fallback);
-    let window = limits.context_window.clone().or_else(|| limits.max_input.clone());
-    let window = window.unwrap_or_else(|| Limit::new(fallback, Source::Fallback));
-    let thresholds = threshold(&Capacity::from(&limits), &Policy::default(), document.max_output());
-    Judged { model, window, thresholds }
 }
 
 /// Compacts a document by hand, with the embedded summariser.

@@ -3,8 +3,12 @@
 mod compact;
 mod error;
 mod file;
+mod judge;
+mod report;
 pub mod skills;
 
-pub use compact::{CompactOptions, Compacted, CountedBy, Judged, Outcome, Report, compact, judge};
+pub use compact::{CompactOptions, Compacted, compact};
 pub use error::EngineError;
 pub use file::{Input, change_in_place, write_whole};
+pub use judge::{Judged, judge};
+pub use report::{CountedBy, Outcome, Report};

@@ -1,13 +1,15 @@
 //! What may be sent: thresholds, feasibility, and when to stop trying.
 
 mod breaker;
+mod count;
 mod counting;
 mod feasibility;
 mod measure;
 mod threshold;
 
 pub use breaker::{Attempt, Breaker, Permit, Strike, Trigger};
+pub use count::{CALL_OVERHEAD, Count, MESSAGE_OVERHEAD, TOOLS_OVERHEAD};
 pub use counting::Counting;
 pub use feasibility::{Acceptance, Feasibility, accept, feasibility, tail_budget};
-pub use measure::{ByKind, ByRole, CALL_OVERHEAD, Count, MESSAGE_OVERHEAD, Measure, Meter, TOOLS_OVERHEAD};
+pub use measure::{ByKind, ByRole, Measure, Meter};
 pub use threshold::{Capacity, Level, Mark, Policy, RESERVE_CAP, TAIL_CAP, Thresholds, threshold};

@@ -1,6 +1,6 @@
 //! Reading a model's answer to the summary request: the draft is taken away, the summary unwrapped, broken tags endured.
 //!
-//! Rules: `spec/compaction.md`, "Reading the summary".
+//!
 
 use std::ops::Range;
 

@@ -101,8 +101,8 @@ pub(super) fn has_sealed(messages: &[Message<'_>]) -> bool {
 /// The thinking blocks that cannot stay when the prefix before `cut` changes: those of earlier turns.
 ///
 /// Only messages before `planned` count: later ones were signed over the changed prefix already. The turn that goes on
-/// keeps its thinking, a message that answers a call not being the beginning of another (rule: `spec/wire.md`,
-/// *Anthropic Messages*; in formats of items reasoning leaves with its whole group only).
+/// keeps its thinking, a message that answers a call not being the beginning of another (Anthropic's rule;
+/// in formats of items reasoning leaves with its whole group only).
 pub(super) fn omitted(
     transcript: &Transcript<'_>,
     format: Format,

@@ -72,7 +72,7 @@ impl Turns {
 
 /// The last block in which a provider compacted, as (message, block): the model sees nothing before it.
 ///
-/// Source: `spec/wire.md`, "a `compaction` block makes what precedes it ignored: counts start there".
+/// Anthropic's API ignores what precedes a `compaction` block, so counts start there too.
 pub fn provider_compaction(transcript: &Transcript<'_>) -> Option<(usize, usize)> {
     let is_compaction = |kind: &BlockKind<'_>| matches!(kind, BlockKind::Compaction(_));
     let mut latest_first = transcript.messages.iter().enumerate().rev();

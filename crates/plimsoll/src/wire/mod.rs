@@ -12,6 +12,7 @@ mod gemini;
 mod json;
 mod lines;
 mod media;
+mod oddity;
 mod openai_chat;
 mod openai_responses;
 mod overflow;
@@ -23,8 +24,9 @@ mod text;
 mod usage;
 
 pub use detect::detect;
-pub use document::{Document, Entry, Oddity, OddityKind, ParseError, ParseOptions, parse};
+pub use document::{Document, Entry, ParseOptions, parse};
 pub use json::{JsonError, Kind, MAX_DEPTH, Tape, Value};
+pub use oddity::{Oddity, OddityKind, ParseError};
 pub use overflow::{Overflow, OverflowKind, overflow};
 pub use rewrite::{Rewrite, RewriteError};
 pub use span::Span;

@@ -1,7 +1,7 @@
 //! `extract`: a complete summary without any model, from the ledger and the transcript.
 //!
 //! The embedded default, the fallback when a model's summary fails, and the baseline that one must beat. The same nine
-//! sections as the summary request asks for (`spec/compaction.md`); the facts in them are the ledger's entries, so that
+//! sections as the summary request asks for; the facts in them are the ledger's entries, so that
 //! the next round reads them back as they were.
 
 mod compose;

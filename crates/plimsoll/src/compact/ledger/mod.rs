@@ -1,8 +1,8 @@
 //! The ledger: what a compaction carries on by itself, whoever writes the summary.
 //!
 //! It is gathered from the transcript, merged with the ledger that the previous continuation carries, and brought under
-//! a bound, constraints first. Only what the user typed makes instructions; texts of tools are data. Rule and bound:
-//! `spec/compaction.md`, "The ledger".
+//! a bound, constraints first. Only what the user typed makes instructions; texts of tools are data. The bound is a quarter of
+//! the target, within 512 and 4,000 tokens.
 
 pub(crate) mod calls;
 mod commands;

@@ -1,0 +1,41 @@
+//! By which limits a document is judged, and who says so.
+
+use plimsoll::Tokens;
+use plimsoll::budget::{Capacity, Policy, Thresholds, threshold};
+use plimsoll::model::{Catalogue, Endpoint, Limit, Limits, Lookup, Source, resolve_limits};
+use plimsoll::wire::Document;
+
+use crate::CompactOptions;
+
+/// The limits that a document is judged by, and where the window comes from.
+#[derive(Debug, Clone)]
+pub struct Judged {
+    /// The model's name: given, or named by the document.
+    pub model: Option<String>,
+    /// The window, or the fallback, with its source.
+    pub window: Limit,
+    /// What follows from it.
+    pub thresholds: Thresholds,
+}
+
+/// Settles by which limits a document is judged: the user's, then what the program recorded, then the catalogue's.
+pub fn judge(document: &Document<'_>, options: &CompactOptions) -> Judged {
+    let named = || document.model().map(|model| model.decode().into_owned());
+    let model = options.model.clone().or_else(named);
+    let stated = |source: &Source, window: Option<Tokens>, output: Option<Tokens>| {
+        Limits::stated(source, window.map(|tokens| tokens.0), None, output.map(|tokens| tokens.0))
+    };
+    let user = stated(&Source::User, options.window, options.max_output);
+    let recorded = stated(&Source::Server, document.window(), None);
+    let catalogue = Catalogue::embedded();
+    let known = match model.as_deref().map(|model| catalogue.lookup(model)) {
+        Some(Lookup::Known(limits)) => limits,
+        _ => Limits::default(),
+    };
+    let fallback = plimsoll::model::DEFAULT_LIMIT;
+    let limits = resolve_limits(Some(&user), Some(&recorded), Some(&known), Endpoint::Public, fallback);
+    let window = limits.context_window.clone().or_else(|| limits.max_input.clone());
+    let window = window.unwrap_or_else(|| Limit::new(fallback, Source::Fallback));
+    let thresholds = threshold(&Capacity::from(&limits), &Policy::default(), document.max_output());
+    Judged { model, window, thresholds }
+}

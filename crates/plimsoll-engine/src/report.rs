@@ -1,0 +1,75 @@
+//! What is told of a compaction: the report that `compact --json` prints.
+
+use plimsoll::Tokens;
+use plimsoll::compact::Carried;
+use plimsoll::token::Method;
+use plimsoll::wire::Format;
+use serde::Serialize;
+
+/// How a compaction ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Outcome {
+    /// The document is to be changed by the edits.
+    Applied,
+    /// There was nothing to do: the document stays as it is.
+    Skipped,
+    /// It cannot fit: the document stays as it is.
+    Infeasible,
+}
+
+/// How tokens were counted.
+#[derive(Debug, Clone, Serialize)]
+pub struct CountedBy {
+    /// The method.
+    pub method: Method,
+    /// The tokenizer's or estimator's name.
+    pub tokenizer: String,
+}
+
+/// What `compact --json` prints. Field names are stable: `docs/json.md`.
+#[derive(Debug, Clone, Serialize)]
+pub struct Report {
+    /// How it ended.
+    pub outcome: Outcome,
+    /// Why it was skipped, or is infeasible.
+    pub reason: Option<String>,
+    /// The document's format.
+    pub format: Format,
+    /// The model it was judged by.
+    pub model: Option<String>,
+    /// The recorded conversation before.
+    pub tokens_before: Tokens,
+    /// The recorded conversation afterwards.
+    pub tokens_after: Tokens,
+    /// How tokens were counted.
+    pub counting: CountedBy,
+    /// The context window.
+    pub window: Tokens,
+    /// Who says so.
+    pub window_source: String,
+    /// What the result was to count at the most, or aimed at.
+    pub target: Tokens,
+    /// Messages before.
+    pub messages_before: usize,
+    /// Messages afterwards.
+    pub messages_after: usize,
+    /// How many of them stayed verbatim at the end.
+    pub kept_tail_messages: usize,
+    /// Who wrote the summary.
+    pub summarizer: Option<&'static str>,
+    /// What the summary counts.
+    pub summary_tokens: Option<Tokens>,
+    /// Why another summariser had to write it.
+    pub fallback: Option<String>,
+    /// What the summary carries.
+    pub carried: Option<Carried>,
+    /// The recall id of what was removed.
+    pub artifact: Option<String>,
+    /// What `restore` takes.
+    pub epoch: Option<String>,
+    /// Tokens that usage reports and the transcript does not record.
+    pub unrecorded: Option<Tokens>,
+    /// After how many turns the rewritten prefix has paid for itself.
+    pub break_even_turns: Option<u64>,
+}
