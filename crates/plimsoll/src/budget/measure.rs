@@ -6,10 +6,11 @@ use std::ops::Range;
 use serde::Serialize;
 use twox_hash::XxHash3_128;
 
+use super::anchor::unrecorded;
 use super::count::{CALL_OVERHEAD, Count, MESSAGE_OVERHEAD, TOOLS_OVERHEAD};
 use crate::Tokens;
 use crate::token::Method;
-use crate::transcript::{Author, Block, BlockKind, Message, Role, provider_compaction};
+use crate::transcript::{Block, BlockKind, Message, Role, provider_compaction};
 use crate::wire::{Document, Format, Text};
 
 /// Tokens by kind of content.
@@ -383,33 +384,6 @@ impl<C: Count> Meter<C> {
 /// token.
 fn sealed_tokens(base64: usize) -> Tokens {
     Tokens::from(base64 / 16 * 3)
-}
-
-/// What the last usage that still holds says beyond what is counted up to its response.
-///
-/// A usage dies with any change of what precedes it. In a program's file that shows: what precedes it in the
-/// conversation was then written after it.
-fn unrecorded(document: &Document<'_>, measure: &Measure) -> Option<Tokens> {
-    if !document.format().is_appended() {
-        return None;
-    }
-    let mut latest_entry = None;
-    let mut anchor = None;
-    for (index, message) in document.transcript().messages.iter().enumerate() {
-        let last = message.entries.iter().max().copied();
-        if let Some(usage) = message.usage.filter(|usage| usage.context() > Tokens::ZERO)
-            && last > latest_entry
-        {
-            let counted = measure.system + measure.tools + measure.range(0..index + 1);
-            anchor = Some((usage.context() + usage.output) - counted);
-        }
-        if message.author == Author::Summary {
-            // A summary changes everything before what follows it.
-            anchor = None;
-        }
-        latest_entry = latest_entry.max(last);
-    }
-    anchor.filter(|tokens| *tokens > Tokens::ZERO)
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! What may be sent: thresholds, feasibility, and when to stop trying.
 
+mod anchor;
 mod breaker;
 mod count;
 mod counting;
