@@ -30,7 +30,7 @@ fn main() -> ExitCode {
         Err(error) => {
             let usage = error.downcast_ref::<Usage>().is_some();
             // Nobody is left to tell if standard error is gone.
-            let _ = output.say(&format!("plimsoll: {}\n", output::plain(&format!("{error:#}"))));
+            let _ = output.say(&format!("plimsoll: {}\n", output::plain(&sentence(&error))));
             ExitCode::from(if usage { 2 } else { 1 })
         }
     }
@@ -47,6 +47,20 @@ fn run(cli: &Cli, output: &mut Output) -> anyhow::Result<Done> {
         Command::Skills(arguments) => cmd::skills::run(arguments, output),
         Command::Completions(arguments) => cmd::completions::run(arguments, output),
     }
+}
+
+/// An error and its causes in one sentence. Many say their cause themselves; it is not said twice.
+fn sentence(error: &anyhow::Error) -> String {
+    let mut text = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if !text.contains(&cause) {
+            if !text.is_empty() {
+                text.push_str(": ");
+            }
+            text.push_str(&cause);
+        }
+    }
+    text
 }
 
 /// Whether a reader such as `head` simply had enough.

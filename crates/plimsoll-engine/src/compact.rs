@@ -122,6 +122,14 @@ pub fn compact(
         return Ok(Compacted { report, edits: Vec::new() });
     }
 
+    if made.applied.tokens_after >= measure.total && !options.force {
+        report.reason = Some(format!(
+            "it would count {} tokens afterwards, no fewer than the {} it has; --force compacts all the same",
+            made.applied.tokens_after.0, measure.total.0
+        ));
+        return Ok(Compacted { report, edits: Vec::new() });
+    }
+
     let Some(store) = store else {
         finish(&mut report, &made, &summarise);
         return Ok(Compacted { report, edits: made.applied.edits });

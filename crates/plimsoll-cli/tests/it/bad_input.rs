@@ -124,3 +124,13 @@ fn an_unwritable_output_loses_nothing() {
     assert!(ran.err().contains("no/such/folder/out.json"), "{}", ran.err());
     assert_eq!(std::fs::read_to_string(bench.path("t.json")).unwrap(), body(12));
 }
+
+#[test]
+fn a_cause_is_not_said_twice() {
+    let bench = Bench::new();
+    bench.write("torn.json", "{");
+    for (file, cause) in [("torn.json", "the JSON ends at byte 1"), ("missing.json", "No such file")] {
+        let said = bench.run(["compact", file]).code(1).err();
+        assert_eq!(said.matches(cause).count(), 1, "{said}");
+    }
+}

@@ -172,3 +172,19 @@ fn recall_gives_the_part_that_was_removed() {
     let past = bench.run(["recall", id, "--offset", "99999999"]);
     assert!(past.code(1).err().contains(&removed.len().to_string()), "{}", past.err());
 }
+
+#[test]
+fn what_would_grow_is_skipped_unless_forced() {
+    let bench = Bench::new();
+    let messages: Vec<String> = (0..6)
+        .map(|n| format!(r#"{{"role":"user","content":"q{n}"}},{{"role":"assistant","content":"a{n}"}}"#))
+        .collect();
+    let small = format!(r#"{{"max_tokens":5,"messages":[{}]}}"#, messages.join(","));
+    bench.write("small.json", &small);
+    let arguments = ["compact", "small.json", "--keep-tokens", "10", "--json"];
+    let report = bench.run(arguments).code(0).json();
+    assert_eq!(report["outcome"], "skipped", "{report}");
+    assert!(!bench.stored());
+    let forced = bench.run(arguments.into_iter().chain(["--force"])).code(0).json();
+    assert_eq!(forced["outcome"], "applied", "{forced}");
+}

@@ -118,7 +118,7 @@ fn exit_status(text: &str) -> Option<i32> {
     let lower = start.to_ascii_lowercase();
     CUES.iter().find_map(|cue| {
         let after = lower.get(lower.find(cue)? + cue.len()..)?;
-        let number = after.trim_start_matches(|c: char| matches!(c, ' ' | ':' | '=' | '"' | '\\' | '>' | '(' | '`'));
+        let number = after.trim_start_matches([' ', ':', '=', '"', '\\', '>', '(', '`']);
         if after.len() - number.len() > 6 {
             return None;
         }
