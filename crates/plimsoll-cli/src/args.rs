@@ -82,7 +82,7 @@ pub(crate) struct CountArgs {
     pub(crate) tokenizer: Option<String>,
     #[command(flatten)]
     pub(crate) reading: Reading,
-    /// Print one JSON object a file (an array of them and a total for several)
+    /// Print one JSON object a line: one a file, and a total for several
     #[arg(long)]
     pub(crate) json: bool,
 }
