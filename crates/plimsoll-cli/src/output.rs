@@ -5,6 +5,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use plimsoll::Tokens;
+use plimsoll::budget::ByKind;
 
 use crate::args::ColorWhen;
 
@@ -117,6 +118,20 @@ pub(crate) fn bar(part: Tokens, whole: Tokens, width: usize) -> String {
     let used = filled.div_ceil(8);
     shown.push_str(&" ".repeat(width.saturating_sub(used)));
     shown
+}
+
+/// Kinds of content under the names they are shown by, in the order they are shown in.
+pub(crate) fn kind_rows(kinds: &ByKind) -> [(&'static str, Tokens); 8] {
+    [
+        ("text", kinds.text),
+        ("thinking", kinds.thinking),
+        ("tool calls", kinds.tool_call),
+        ("tool results", kinds.tool_result),
+        ("media", kinds.media),
+        ("compaction", kinds.compaction),
+        ("opaque", kinds.opaque),
+        ("overhead", kinds.overhead),
+    ]
 }
 
 /// A share in whole per cent, as it is shown: nothing is 0, everything 100, and neither is claimed otherwise.

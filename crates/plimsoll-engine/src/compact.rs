@@ -198,15 +198,11 @@ fn archive(
 ) -> Result<(Made, EpochId), EngineError> {
     let removed = removed_bytes(document, summarise);
     let record = record(document, chain, summarise, &made, epoch)?;
-    let compaction = Compaction {
-        epoch,
-        document: document.bytes(),
-        removed: &removed,
-        artifacts: &[],
-        record: record.as_bytes(),
-        now,
+    let store_as = |epoch: &EpochId, record: &str| {
+        let (document, record) = (document.bytes(), record.as_bytes());
+        store.archive(&Compaction { epoch, document, removed: &removed, artifacts: &[], record, now })
     };
-    let archived = store.archive(&compaction)?;
+    let archived = store_as(epoch, &record)?;
     if archived.first || archived.record == record.as_bytes() {
         if archived.epoch != *epoch {
             // Another document has this history too (other white space, say): its name differs, and so must the text.
@@ -232,18 +228,10 @@ fn archive(
     let mut name = blake3::Hasher::new();
     name.update(epoch.to_string().as_bytes());
     name.update(made.continuation.as_bytes());
-    let own = EpochId::new(&session_of(document, chain), name.finalize().as_bytes());
+    let own = EpochId::new(epoch.session(), name.finalize().as_bytes());
     let made = make(document, summarise, &own, options, meter)?;
     let record = self::record(document, chain, summarise, &made, &own)?;
-    let compaction = Compaction {
-        epoch: &own,
-        document: document.bytes(),
-        removed: &removed,
-        artifacts: &[],
-        record: record.as_bytes(),
-        now,
-    };
-    let archived = store.archive(&compaction)?;
+    let archived = store_as(&own, &record)?;
     Ok((made, archived.epoch))
 }
 

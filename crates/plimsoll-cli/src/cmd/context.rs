@@ -11,7 +11,7 @@ use plimsoll_engine::{CompactOptions, CountedBy, Judged, judge};
 use serde::Serialize;
 
 use crate::args::ContextArgs;
-use crate::output::{Output, bar, percent, plain, style};
+use crate::output::{Output, bar, kind_rows, percent, plain, style};
 use crate::resolve::{About as _, Done, input, input_name, limit, parse_options};
 
 /// How many of the largest messages are shown.
@@ -170,26 +170,15 @@ fn shown(name: &str, context: &Context) -> String {
         context.counting.tokenizer
     );
     let used = context.tokens + context.unrecorded.unwrap_or_default();
-    let kinds = &context.by_kind;
-    let rows = [
-        ("system prompt", context.system),
-        ("tools", context.tools),
-        ("text", kinds.text),
-        ("thinking", kinds.thinking),
-        ("tool calls", kinds.tool_call),
-        ("tool results", kinds.tool_result),
-        ("media", kinds.media),
-        ("compaction", kinds.compaction),
-        ("opaque", kinds.opaque),
-        ("overhead", kinds.overhead),
-        ("unrecorded", context.unrecorded.unwrap_or_default()),
-    ];
-    for (label, tokens) in rows.iter().filter(|(_, tokens)| *tokens > Tokens::ZERO) {
-        let bar = bar(*tokens, used, 40);
+    let outside = [("system prompt", context.system), ("tools", context.tools)];
+    let unrecorded = [("unrecorded", context.unrecorded.unwrap_or_default())];
+    let rows = outside.into_iter().chain(kind_rows(&context.by_kind)).chain(unrecorded);
+    for (label, tokens) in rows.filter(|(_, tokens)| *tokens > Tokens::ZERO) {
+        let bar = bar(tokens, used, 40);
         text.push_str(&format!(
             "  {label:<14} {accent}{bar}{end} {:>7} {:>5}\n",
             tokens.to_string(),
-            percent(*tokens, used)
+            percent(tokens, used)
         ));
     }
     let over = if used > context.budget { warn } else { "" };

@@ -10,7 +10,7 @@ use plimsoll::{Bytes, Tokens};
 use serde::Serialize;
 
 use crate::args::CountArgs;
-use crate::output::{Output, plain, style};
+use crate::output::{Output, kind_rows, plain, style};
 use crate::resolve::{About as _, Done, Usage, input, input_name, limit, parse_options};
 
 /// One count as `count --json` prints it.
@@ -183,18 +183,7 @@ fn line(counted: &Counted) -> String {
             ("other", roles.other),
         ];
         text.push_str(&rows_of("by role", &rows));
-        let kinds = &transcript.by_kind;
-        let rows = [
-            ("text", kinds.text),
-            ("thinking", kinds.thinking),
-            ("tool calls", kinds.tool_call),
-            ("tool results", kinds.tool_result),
-            ("media", kinds.media),
-            ("compaction", kinds.compaction),
-            ("opaque", kinds.opaque),
-            ("overhead", kinds.overhead),
-        ];
-        text.push_str(&rows_of("by kind", &rows));
+        text.push_str(&rows_of("by kind", &kind_rows(&transcript.by_kind)));
     }
     text
 }
