@@ -39,7 +39,15 @@ const MAX_LINES: usize = 400;
 const EMPTY_NAMES: [&str; 6] = ["manager", "helper", "utils", "common", "misc", "_v2"];
 
 /// Words that no file of the project holds: they name a machine, not the project.
-const STRAY_WORDS: [&str; 4] = ["/work/", "crates.io/api", "pypi.org/simple", "registry.npmjs.org"];
+///
+/// Written in pieces, so that this file does not hold them either.
+const STRAY_WORDS: [&str; 5] = [
+    concat!("/ro", "ot/"),
+    concat!("/wo", "rk/"),
+    concat!("crates.", "io/api"),
+    concat!("py", "pi.org/simple"),
+    concat!("registry.", "npmjs.org"),
+];
 
 pub(crate) fn run() -> Result<()> {
     let root = root()?;
@@ -168,8 +176,8 @@ fn declared(root: &Path, file: &Path, files: &[PathBuf]) -> Result<bool> {
 }
 
 fn stray_words(root: &Path, file: &Path, faults: &mut Vec<String>) {
-    // The list of words stands in this file; lock files name registries by their nature.
-    if file.ends_with("xtask/src/tidy.rs") || file.extension().is_some_and(|extension| extension == "lock") {
+    // Lock files name registries by their nature.
+    if file.extension().is_some_and(|extension| extension == "lock") {
         return;
     }
     let Ok(text) = std::fs::read_to_string(root.join(file)) else {

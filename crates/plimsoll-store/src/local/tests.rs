@@ -54,12 +54,12 @@ fn it_conforms() {
 #[test]
 fn mechanism_49_everything_written_is_private() {
     let root = tempfile::tempdir().unwrap();
-    let store = LocalStore::new(root.path().join("new/root"));
+    let store = LocalStore::new(root.path().join("new/store"));
     store.create(&text("s", "c"), &[b"secret"]).unwrap();
-    for directory in ["new", "new/root", "new/root/results", "new/root/results/s"] {
+    for directory in ["new", "new/store", "new/store/results", "new/store/results/s"] {
         assert_eq!(mode(&root.path().join(directory)), 0o700, "{directory}");
     }
-    assert_eq!(mode(&root.path().join("new/root/results/s/c.txt")), 0o600);
+    assert_eq!(mode(&root.path().join("new/store/results/s/c.txt")), 0o600);
 }
 
 #[test]
