@@ -1,0 +1,1 @@
+//! Plimsoll for other programs: the MCP server.
