@@ -81,9 +81,11 @@
 //! | [`budget`] | measures and thresholds |
 //! | [`compact`] | plans, the ledger, the extract, the continuation, epochs |
 //! | [`listing`] | skills and commands inside a budget |
+//! | [`command`] | slash commands to agent programs, as values |
 //! | [`id`] | ids that are path-safe by construction |
 
 pub mod budget;
+pub mod command;
 pub mod compact;
 pub mod id;
 pub mod listing;
