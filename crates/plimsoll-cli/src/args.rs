@@ -50,6 +50,7 @@ pub(crate) enum Command {
     Restore(RestoreArgs),
     Recall(RecallArgs),
     Skills(crate::cmd::skills::SkillsArgs),
+    Run(crate::cmd::run::RunArgs),
     Completions(CompletionsArgs),
 }
 

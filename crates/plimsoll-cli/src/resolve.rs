@@ -20,6 +20,12 @@ pub(crate) enum Done {
     Failed,
     /// It cannot fit.
     Infeasible,
+    /// It asked for something that cannot be, and has said so.
+    Misused,
+    /// An agent could not be run at all, and it has been said why.
+    NotRun,
+    /// The user stopped it.
+    Interrupted,
 }
 
 impl From<Done> for ExitCode {
@@ -27,7 +33,11 @@ impl From<Done> for ExitCode {
         match done {
             Done::Yes => Self::SUCCESS,
             Done::Failed => Self::from(1),
+            Done::Misused => Self::from(2),
             Done::Infeasible => Self::from(3),
+            Done::NotRun => Self::from(4),
+            // What a shell reports of a program that Ctrl-C ended.
+            Done::Interrupted => Self::from(130),
         }
     }
 }
@@ -93,6 +103,19 @@ impl<T, E: Into<anyhow::Error>> About<T> for Result<T, E> {
     fn about(self, name: &str) -> Result<T> {
         self.map_err(Into::into).with_context(|| name.to_owned())
     }
+}
+
+/// Where named sessions of agents are kept: beside what is stored, or where that would be if it is not in files.
+pub(crate) fn sessions(global: &Global) -> Result<PathBuf> {
+    let location = match &global.store {
+        Some(url) => Some(url.parse::<Location>().map_err(|error| Usage(format!("--store: {error}")))?),
+        None => None,
+    };
+    let root = match location {
+        Some(Location::Local(root)) => root,
+        _ => Store::default_root(Platform::CURRENT, |name| std::env::var_os(name))?,
+    };
+    Ok(root.join("sessions"))
 }
 
 /// Opens the store that the command line, the environment or the platform names.

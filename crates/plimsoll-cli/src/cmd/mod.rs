@@ -7,4 +7,5 @@ pub(crate) mod count;
 pub(crate) mod models;
 pub(crate) mod recall;
 pub(crate) mod restore;
+pub(crate) mod run;
 pub(crate) mod skills;
