@@ -62,6 +62,8 @@ pub(crate) struct Acp {
     /// The first turn is a command: it cannot be judged before the agent's are known.
     waits_for_commands: bool,
     session: Option<AgentSession>,
+    /// A new session that was not told yet: before its first turn some agents do not keep it.
+    untold: Option<EventKind>,
     /// What the session was opened with: its modes, models and options.
     opened: Value,
     /// Settings that are not answered yet.
@@ -107,6 +109,7 @@ impl Acp {
             model: None,
             waits_for_commands: false,
             session: None,
+            untold: None,
             opened: Value::Null,
             unsettled: 0,
             replaying: false,
@@ -203,7 +206,7 @@ impl Driver for Acp {
     fn turn(&mut self, input: &Input) -> Vec<Step> {
         self.turns += 1;
         let mut turn = Turn::default();
-        let mut steps = Vec::new();
+        let mut steps: Vec<Step> = self.untold.take().map(Step::Event).into_iter().collect();
         let text = match input {
             Input::Prompt(prompt) => prompt.as_str().to_owned(),
             Input::Command(command) => {
@@ -321,7 +324,10 @@ impl Acp {
         self.opened = opened;
         let model = self.model.clone().or_else(|| settings::current_model(&self.opened));
         let version = self.version.clone();
-        steps.push(Step::Event(EventKind::Started { agent: self.agent, session, model, version }));
+        self.untold = Some(EventKind::Started { agent: self.agent, session, model, version });
+        if self.resume.is_some() {
+            steps.extend(self.untold.take().map(Step::Event));
+        }
         if let Err(error) = self.settle(steps) {
             steps.push(Step::Fail(error));
             return;

@@ -39,6 +39,7 @@ enum Asked {
     Thread,
     Turn(u64),
     Clear(u64),
+    Keep(u64),
     Nothing,
 }
 
@@ -52,6 +53,8 @@ pub(crate) struct Codex {
     resume: Option<AgentSession>,
     approvals: Approvals,
     thread: Option<AgentSession>,
+    /// A new thread that was not told yet: before its first turn there is nothing that could be resumed.
+    untold: Option<EventKind>,
     /// The model from the next turn on.
     next_model: Option<String>,
     turns: u64,
@@ -84,6 +87,7 @@ impl Default for Codex {
             resume: None,
             approvals: Approvals::Deny,
             thread: None,
+            untold: None,
             next_model: None,
             turns: 0,
             turn: None,
@@ -237,7 +241,11 @@ impl Codex {
                 steps.push(Step::Write(self.open_thread()));
             }
             (Asked::Thread, Ok(opened)) => {
-                if self.opened(&opened, self.resume.is_some(), steps) {
+                let resumed = self.resume.is_some();
+                if self.opened(&opened, resumed, steps) {
+                    if resumed {
+                        self.tell(steps);
+                    }
                     steps.push(Step::Ready(Some(Commands::new(COMMANDS, [""; 0]))));
                 }
             }
@@ -247,6 +255,7 @@ impl Codex {
             }
             (Asked::Turn(number), answer) if number == self.turns && self.turn.is_some() => match answer {
                 Ok(answer) => {
+                    self.tell(steps);
                     let id = answer.get("turn").and_then(|turn| owned(turn, "id"));
                     if let (Some(turn), Some(id)) = (&mut self.turn, id) {
                         turn.id.get_or_insert(id);
@@ -256,13 +265,23 @@ impl Codex {
             },
             (Asked::Clear(number), answer) if number == self.turns && self.turn.is_some() => match answer {
                 Ok(opened) => {
-                    self.opened(&opened, false, steps);
-                    steps.push(Step::Context { used: None, window: None });
-                    self.end(Stop::End, None, steps);
+                    if self.opened(&opened, false, steps) {
+                        // A thread without a turn is not kept, one with a name is.
+                        let params = json!({ "threadId": self.thread, "name": "A cleared conversation" });
+                        steps.push(Step::Write(self.rpc.ask(Asked::Keep(number), "thread/name/set", &params)));
+                    }
                 }
                 Err(error) => self.end(Stop::Error, Some(self.refused(&error)), steps),
             },
-            (Asked::Turn(_) | Asked::Clear(_) | Asked::Nothing, _) => {}
+            (Asked::Keep(number), answer) if number == self.turns && self.turn.is_some() => {
+                let error = answer.err().map(|error| self.refused(&error));
+                if error.is_none() {
+                    self.tell(steps);
+                    steps.push(Step::Context { used: None, window: None });
+                }
+                self.end(if error.is_some() { Stop::Error } else { Stop::End }, error, steps);
+            }
+            (Asked::Turn(_) | Asked::Clear(_) | Asked::Keep(_) | Asked::Nothing, _) => {}
         }
     }
 
@@ -291,8 +310,13 @@ impl Codex {
         self.context = None;
         let version = owned(thread, "cliVersion").or_else(|| self.version.clone());
         let model = owned(opened, "model").or_else(|| owned(thread, "model"));
-        steps.push(Step::Event(EventKind::Started { agent: Agent::Codex, session, model, version }));
+        self.untold = Some(EventKind::Started { agent: Agent::Codex, session, model, version });
         true
+    }
+
+    /// The thread can be resumed from now on: it is told, once.
+    fn tell(&mut self, steps: &mut Vec<Step>) {
+        steps.extend(self.untold.take().map(Step::Event));
     }
 
     /// The protocol tells the context's size by itself, so that nothing needs to be asked.

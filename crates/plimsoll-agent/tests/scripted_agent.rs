@@ -11,6 +11,7 @@
 //! | `large N` | prints a record of N bytes that no agent knows |
 //! | `expect TEXT` | reads a line, which must contain the text; else exits with 99 |
 //! | `drain` | reads until its input is closed |
+//! | `keep FILE` | reads until its input is closed, and writes each line to FILE |
 //! | `flood N` | writes N bytes to standard error |
 //! | `say TEXT` | writes a line to standard error |
 //! | `stubborn` | ignores every request to end from now on |
@@ -28,6 +29,7 @@ fn main() -> ExitCode {
     match arguments.first().map(String::as_str) {
         Some("--version") => return printed("9.9.9 (Scripted)\n"),
         Some("--help" | "help") => return printed(HELP),
+        Some("app-server") if arguments.iter().any(|argument| argument == "--help") => return printed(HELP),
         Some("--hang") => {
             stubborn();
             if arguments.get(1).is_some_and(|how| how == "apart") {
@@ -59,7 +61,7 @@ fn main() -> ExitCode {
 }
 
 const HELP: &str = "  -p, --print\n  --input-format <f>\n  --output-format <f>\n  --include-partial-messages\n  \
-    --model <m>\n  --resume <id>\n  --session-id <id>\n  --permission-mode <m> (acceptEdits, plan, default)\n";
+    --acp\n  app-server\n  --model <m>\n  --resume <id>\n  --session-id <id>\n  --permission-mode <m> (acceptEdits, plan, default)\n";
 
 fn printed(text: &str) -> ExitCode {
     let _ = io::stdout().write_all(text.as_bytes());
@@ -99,6 +101,12 @@ fn take(verb: &str, rest: &str, script: &str, arguments: &[String]) -> io::Resul
         }
         "drain" => {
             io::stdin().lock().read_to_end(&mut Vec::new())?;
+        }
+        "keep" => {
+            let mut file = std::fs::File::create(rest)?;
+            for line in io::stdin().lock().lines() {
+                writeln!(file, "{}", line?)?;
+            }
         }
         "flood" => io::stderr().write_all(&b"flood \n".repeat(number(rest) / 7))?,
         "say" => writeln!(io::stderr(), "{rest}")?,

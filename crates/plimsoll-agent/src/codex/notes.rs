@@ -58,6 +58,9 @@ impl Codex {
     pub(super) fn note(&mut self, method: &str, mut params: Value, record: Record<'_>, steps: &mut Vec<Step>) {
         let thread = text(&params, "threadId").to_owned();
         let within = self.thread.as_ref().filter(|own| !thread.is_empty() && own.as_str() != thread).map(|_| thread);
+        if within.is_none() && (method.starts_with("turn/") || method.starts_with("item/")) {
+            self.tell(steps);
+        }
         match method {
             "turn/started" if within.is_none() => self.turn_started(&params),
             "turn/completed" if within.is_none() => self.turn_completed(&params, steps),
