@@ -39,7 +39,7 @@ def opencode():
                 [s["state"] for s in ran.of("compaction")] == ["started", "finished"], ran)
     shared(bench)
     ran = bench.run("--resume", "ses_nothing", "hello")
-    bench.check("an unknown session is told", kind(ran) == "no_session", ran)
+    bench.check("an unknown session is told", ran.failure() == "no_session", ran)
     ran = bench.run("--model", "local/none", "hello")
     bench.check("an unknown model is refused, with those that are there", ran.code == 2 and not ran.requests, ran)
     ran = bench.run("--permission-mode", "plan", "hello there")
@@ -81,11 +81,6 @@ def shared(bench):
                 any("What does /compact do?" in request.read_text() for request in ran.requests), ran)
     ran = bench.cancel("slowly, please")
     bench.check("a turn is cancelled in its middle", ran.code == 130 and ran.end.get("stop") == "cancelled", ran)
-
-
-def kind(ran):
-    error = ran.end.get("error")
-    return error.get("kind") if isinstance(error, dict) else error
 
 
 wanted = sys.argv[1:] or ["opencode", "gemini"]

@@ -79,7 +79,7 @@ class Bench:
         return sorted(self.log.iterdir())
 
     def check(self, what, holds, ran=None):
-        print(f"{'ok' if holds else 'FAILED'}: {self.agent}: {what}", flush=True)
+        print(f"{'ok    ' if holds else 'FAILED'} {self.agent}: {what}", flush=True)
         if holds:
             self.passed += 1
             return
@@ -108,7 +108,6 @@ class Bench:
         self.model.wait()
         if not self.failed:
             shutil.rmtree(self.folder, ignore_errors=True)
-        print(f"{self.agent}: {self.passed} passed, {self.failed} failed", flush=True)
         return self.failed
 
 
@@ -122,6 +121,10 @@ class Ran:
 
     def text(self):
         return "".join(event["text"] for event in self.of("text"))
+
+    def failure(self):
+        """The kind of the error that it ended with."""
+        return (self.end.get("error") or {}).get("kind")
 
     def session(self):
         started = self.of("started")

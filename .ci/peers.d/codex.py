@@ -52,10 +52,10 @@ def main():
 
     ran = bench.run("--session", "tools", "--command", "/compcat")
     bench.check("an unknown command is refused before it is sent",
-                ran.code == 2 and not ran.requests and "compact" in json_text(ran), ran)
+                ran.code == 2 and not ran.requests and "compact" in str(ran.end), ran)
     ran = bench.run("--session", "tools", "--command", "/compact keep the API")
     bench.check("instructions for a compaction are refused, with what would work",
-                ran.code == 2 and not ran.requests and "/compact` alone" in json_text(ran), ran)
+                ran.code == 2 and not ran.requests and "/compact` alone" in str(ran.end), ran)
 
     ran = bench.run("--session", "tools", "--command", "/context")
     bench.check("the context is told without a request", ran.code == 0 and not ran.requests, ran)
@@ -83,29 +83,20 @@ def main():
     bench.check("a command is run with approvals asked for", ran.code == 0 and ran.of("tool_result"), ran)
 
     ran = bench.run("limited, I fear")
-    bench.check("a limit is told from other failures", ran.code == 1 and kind(ran) == "rate_limited", ran)
+    bench.check("a limit is told from other failures", ran.code == 1 and ran.failure() == "rate_limited", ran)
     ran = bench.run("--resume", "01a22b26-be6e-7630-851f-000000000000", "hello")
-    bench.check("an unknown thread is told", kind(ran) == "no_session", ran)
+    bench.check("an unknown thread is told", ran.failure() == "no_session", ran)
     bench.extra = {}
     ran = bench.run("hello")
-    bench.check("a missing key is told", kind(ran) == "not_logged_in", ran)
+    bench.check("a missing key is told", ran.failure() == "not_logged_in", ran)
     bench.extra = {"LOCAL_KEY": "x"}
     config.write_text(CONFIG.format(url=bench.url, name="other").replace('"local"', '"other"'))
     ran = bench.run("--resume", first, "hello")
-    bench.check("a thread of another provider is told", kind(ran) == "session_conflict", ran)
+    bench.check("a thread of another provider is told", ran.failure() == "session_conflict", ran)
     config.write_text("")
     ran = bench.run("hello")
-    bench.check("who is not logged in is told before anything is sent", kind(ran) == "not_logged_in", ran)
+    bench.check("who is not logged in is told before anything is sent", ran.failure() == "not_logged_in", ran)
     return bench.close()
-
-
-def json_text(ran):
-    return str(ran.end)
-
-
-def kind(ran):
-    error = ran.end.get("error")
-    return error.get("kind") if isinstance(error, dict) else error
 
 
 sys.exit(1 if main() else 0)

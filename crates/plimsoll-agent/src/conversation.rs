@@ -183,13 +183,16 @@ impl Conversation {
     /// Something outside the conversation failed.
     pub(crate) fn fail(&mut self, error: AgentError) {
         self.error.get_or_insert(error);
+        if matches!(self.phase, Phase::Turn(_)) {
+            self.keep_text(None, true);
+        }
         self.unsent();
         self.phase = Phase::Over;
     }
 
-    /// Whether the agent has not yet said that it takes input.
-    pub(crate) fn is_starting(&self) -> bool {
-        matches!(self.phase, Phase::Starting)
+    /// Whether the agent has said that it takes input, or nothing is asked of it any more.
+    pub(crate) fn is_greeted(&self) -> bool {
+        !matches!(self.phase, Phase::Starting)
     }
 
     /// The process is gone: what the run came to.
@@ -201,7 +204,7 @@ impl Conversation {
             self.error = Some(self.driver.explain(&ended).unwrap_or_else(unexplained));
         }
         // A turn that was cut off said what it said.
-        if unfinished || matches!(self.outcome.stop, Stop::Cancelled) {
+        if matches!(self.phase, Phase::Turn(_)) {
             self.keep_text(None, true);
         }
         self.unsent();

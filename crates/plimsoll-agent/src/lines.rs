@@ -60,6 +60,10 @@ impl<R: AsyncRead + Unpin> Lines<R> {
 
     /// Reads on until there is a line; gives whether there is one. It may be dropped and called again.
     pub(crate) async fn fill(&mut self) -> std::io::Result<bool> {
+        // What is there already is not waited for: the program may not say more before it is answered.
+        if memchr::memchr(b'\n', self.buffer.get(self.searched..).unwrap_or_default()).is_some() {
+            return Ok(true);
+        }
         loop {
             if self.ended {
                 return Ok(self.taken < self.buffer.len() || self.dropped > 0);

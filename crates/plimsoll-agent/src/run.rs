@@ -215,10 +215,12 @@ impl Talk {
         let events = self.events.clone();
         let effects = self.conversation.start();
         self.carry_out(effects, 0);
-        let (mut ended, mut silent, mut listening) = (None, false, true);
+        let (mut ended, mut silent, mut listening, mut greeted) = (None, false, true, false);
         // Every branch may be given up for another: none loses what it has begun.
         while ended.is_none() || !silent || !self.unreported.is_empty() {
-            if !self.conversation.is_starting() {
+            if greeted != self.conversation.is_greeted() {
+                // From here on, the run as a whole counts.
+                greeted = true;
                 self.timed_out = whole;
             }
             let reporting = !self.unreported.is_empty();

@@ -1,6 +1,7 @@
 //! A program for tests that stands in for an agent: it does as its script says, and misbehaves where that says so.
 //!
-//! `scripted-agent SCRIPT [ARGS…]`. `--version` and `--help` are answered as an agent does. The script has a step a line:
+//! `scripted-agent SCRIPT [ARGS…]`. `--version` and `--help` are answered as an agent does. `--watch …` makes it a watcher,
+//! and `--host SCRIPT FOLDER` a host that runs itself, watched, and waits for it. The script has a step a line:
 //!
 //! | step | does |
 //! |---|---|
@@ -18,6 +19,7 @@
 //! | `fork FILE`, `escape FILE` | starts a process that hangs and ignores requests to end, its id in FILE; it keeps the pipes; `escape` in a session of its own |
 //! | `environment FILE`, `arguments FILE` | writes what it was started with |
 //! | `hang` | does nothing any more |
+//! | `touch FILE` | makes a file |
 //! | `exit N` | ends; without it, the end of the script is `exit 0` |
 
 use std::io::{self, BufRead as _, Read as _, Write as _};
@@ -30,6 +32,8 @@ fn main() -> ExitCode {
         Some("--version") => return printed("9.9.9 (Scripted)\n"),
         Some("--help" | "help") => return printed(HELP),
         Some("app-server") if arguments.iter().any(|argument| argument == "--help") => return printed(HELP),
+        Some("--watch") => return plimsoll_agent::watch(std::env::args_os().skip(2)),
+        Some("--host") => return host(&arguments),
         Some("--hang") => {
             stubborn();
             if arguments.get(1).is_some_and(|how| how == "apart") {
@@ -124,12 +128,35 @@ fn take(verb: &str, rest: &str, script: &str, arguments: &[String]) -> io::Resul
             std::fs::write(rest, names.join("\n"))?;
         }
         "arguments" => std::fs::write(rest, arguments.join("\n"))?,
+        "touch" => std::fs::write(rest, "")?,
         "hang" => hang(),
         "exit" => return Ok(Some(u8::try_from(number(rest)).unwrap_or(1))),
         _ => return Ok(Some(98)),
     }
     out.flush()?;
     Ok(None)
+}
+
+/// Runs a script as a host does, until somebody kills it.
+fn host(arguments: &[String]) -> ExitCode {
+    use plimsoll_agent::{Agent, Environment, Host, Prompt, Request, start};
+    let [_, script, folder] = arguments else { return ExitCode::from(98) };
+    let (Ok(own), Ok(prompt)) = (std::env::current_exe(), Prompt::new("hello")) else {
+        return ExitCode::from(98);
+    };
+    let mut request = Request::new(Agent::Claude, prompt, folder, Environment::reduced(std::env::vars_os()));
+    request.program = Some(own.clone());
+    request.arguments = vec![script.into()];
+    request.grace = std::time::Duration::from_millis(100);
+    let host = Host::new(None, Some(vec![own.into(), "--watch".into()]));
+    let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else {
+        return ExitCode::from(98);
+    };
+    runtime.block_on(async {
+        let Ok(run) = start(request, &host).await else { return ExitCode::from(98) };
+        let ended = run.finish().await;
+        ExitCode::from(u8::from(ended.is_err()))
+    })
 }
 
 /// Ignores what asks it to end.

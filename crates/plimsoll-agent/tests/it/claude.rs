@@ -5,14 +5,14 @@ use plimsoll_agent::{Agent, AgentError, EventKind};
 
 use crate::{Bench, prompt, shown, text};
 
-const GREETED: &str = r#"
+pub(crate) const GREETED: &str = r#"
 expect "subtype":"initialize"
 print {"type":"control_response","response":{"subtype":"success","request_id":"plimsoll-1","response":{"commands":[{"name":"compact"},{"name":"clear"},{"name":"context"},{"name":"review"}]}}}
 "#;
 
-const INIT: &str = r#"print {"type":"system","subtype":"init","session_id":"s-1","model":"m","slash_commands":["compact","clear","context","review"],"skills":["review"],"claude_code_version":"2.1.197"}"#;
+pub(crate) const INIT: &str = r#"print {"type":"system","subtype":"init","session_id":"s-1","model":"m","slash_commands":["compact","clear","context","review"],"skills":["review"],"claude_code_version":"2.1.197"}"#;
 
-fn answer(text: &str) -> String {
+pub(crate) fn answer(text: &str) -> String {
     format!(
         r#"print {{"type":"assistant","message":{{"id":"msg_1","model":"m","content":[{{"type":"text","text":"{text}"}}],"usage":{{"input_tokens":100,"output_tokens":1}}}},"parent_tool_use_id":null,"session_id":"s-1"}}
 print {{"type":"result","subtype":"success","is_error":false,"num_turns":1,"result":"{text}","stop_reason":"end_turn","session_id":"s-1","usage":{{"input_tokens":100,"output_tokens":9}},"modelUsage":{{"m":{{"contextWindow":200000}}}}}}

@@ -13,6 +13,8 @@
 mod acp;
 mod claude;
 mod codex;
+mod process;
+mod session;
 
 use std::path::{Path, PathBuf};
 
@@ -36,6 +38,11 @@ impl Bench {
 
     fn with(host: Host) -> Self {
         Self { folder: tempfile::tempdir().unwrap(), host }
+    }
+
+    /// A host whose agents are watched.
+    fn watched() -> Self {
+        Self::with(Host::new(None, Some(vec![PROGRAM.into(), "--watch".into()])))
     }
 
     /// A host that keeps sessions in the test's folder.
@@ -98,6 +105,17 @@ fn text(events: &[Event]) -> String {
         _ => None,
     };
     events.iter().filter_map(piece).collect()
+}
+
+/// Waits until something is so, and fails if it never is.
+async fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
+    for _ in 0..3_000 {
+        if is_so() {
+            return;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    }
+    panic!("{what}: it is not so");
 }
 
 /// Whether a process is there and no zombie.

@@ -12,6 +12,8 @@
 mod bad_input;
 mod compact;
 mod forms;
+#[cfg(unix)]
+mod run;
 mod skills;
 
 use std::path::{Path, PathBuf};

@@ -1,7 +1,5 @@
 //! The command line of `run`, as typed.
 
-#![expect(clippy::doc_markdown, reason = "these comments are what --help prints")]
-
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;

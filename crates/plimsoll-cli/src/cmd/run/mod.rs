@@ -164,20 +164,19 @@ async fn drive(
     let mut asked = 0;
     loop {
         // What is there is shown before anybody is waited for.
-        let next = match run.events().try_recv() {
-            Ok(event) => Some(event),
-            Err(_) => {
-                shown.flush()?;
-                tokio::select! {
-                    next = run.next() => next,
-                    () = stop.asked() => {
-                        asked += 1;
-                        if asked > 1 {
-                            return Ok(Done::Interrupted);
-                        }
-                        run.cancel();
-                        continue;
+        let next = if let Ok(event) = run.events().try_recv() {
+            Some(event)
+        } else {
+            shown.flush()?;
+            tokio::select! {
+                next = run.next() => next,
+                () = stop.asked() => {
+                    asked += 1;
+                    if asked > 1 {
+                        return Ok(Done::Interrupted);
                     }
+                    run.cancel();
+                    continue;
                 }
             }
         };
