@@ -9,6 +9,7 @@ mod calls;
 mod failure;
 mod permission;
 mod settings;
+mod turn;
 mod updates;
 
 use std::time::Duration;
@@ -18,10 +19,10 @@ use plimsoll::command::{Command, Commands, Compaction};
 use serde_json::{Value, json};
 
 use crate::agent::Agent;
-use crate::driver::{Decision, Driver, Ended, Launch, Record, Step, Thread, TurnEnd};
+use crate::driver::{Decision, Driver, Ended, Launch, Record, Step, Thread};
 use crate::error::AgentError;
-use crate::event::{EventKind, Usage};
-use crate::json::{owned, text, tokens};
+use crate::event::EventKind;
+use crate::json::{owned, text};
 use crate::outcome::Stop;
 use crate::probe::Capabilities;
 use crate::request::{AgentSession, Approvals, Input, Permission, Request};
@@ -29,6 +30,7 @@ use crate::rpc::{self, Message, Rpc, RpcError};
 
 use calls::Calls;
 use permission::Options;
+use turn::{Before, Turn};
 
 /// The version of the protocol that is spoken.
 const VERSION: u64 = 1;
@@ -79,22 +81,6 @@ pub(crate) struct Acp {
     context: Option<Tokens>,
     calls: Calls,
 }
-
-/// The turn under way.
-#[derive(Debug, Default)]
-struct Turn {
-    /// It is a `/compact`, and the context was this large before.
-    compaction: Option<Before>,
-    /// The agent told of a compaction by itself.
-    told: bool,
-    /// The context's size was told in this turn.
-    measured: bool,
-    said: String,
-}
-
-/// The context before a compaction.
-#[derive(Debug, Clone, Copy)]
-struct Before(Option<Tokens>);
 
 impl Acp {
     pub(crate) fn new(agent: Agent) -> Self {
@@ -234,7 +220,8 @@ impl Driver for Acp {
     fn interrupt(&mut self) -> Vec<Step> {
         // Whoever cancels owes an answer to every open request.
         let open = self.rpc.take_all();
-        let mut lines: Vec<String> = open.iter().map(|(id, _)| self.rpc.answer(id, &permission::cancelled())).collect();
+        let mut lines: Vec<String> =
+            open.iter().map(|(id, _)| self.rpc.answer(id, &permission::cancelled())).collect();
         lines.push(self.rpc.tell("session/cancel", Some(&json!({ "sessionId": self.session }))));
         lines.into_iter().map(Step::Write).collect()
     }
@@ -362,55 +349,9 @@ impl Acp {
         steps.push(Step::Ready(self.commands.clone().or(unlisted)));
     }
 
-    /// A prompt was answered.
-    fn end(&mut self, ended: &Value, steps: &mut Vec<Step>) {
-        let stop = match text(ended, "stopReason") {
-            "max_tokens" => Stop::MaxTokens,
-            "max_turn_requests" => Stop::MaxTurns,
-            "refusal" => Stop::Refusal,
-            "cancelled" => Stop::Cancelled,
-            _ => Stop::End,
-        };
-        self.finish(stop, usage(ended), None, steps);
-    }
-
-    fn finish(&mut self, stop: Stop, usage: Option<Usage>, error: Option<AgentError>, steps: &mut Vec<Step>) {
-        let turn = self.turn.take().unwrap_or_default();
-        steps.extend(self.calls.settle().into_iter().map(Step::Event));
-        if let (Some(Before(before)), false) = (turn.compaction, turn.told) {
-            let after = self.context.filter(|_| turn.measured);
-            let finished = match (&error, stop) {
-                (Some(error), _) => Compaction::refused(error.to_string()),
-                (None, Stop::Cancelled) => Compaction::refused("it was cancelled"),
-                (None, _) if before.zip(after).is_none_or(|(before, after)| after < before) => {
-                    Compaction::done(before, after)
-                }
-                (None, _) => Compaction::refused(match turn.said.trim() {
-                    "" => "the agent did not make its context smaller",
-                    said => said,
-                }),
-            };
-            steps.push(Step::Event(EventKind::Compaction(finished)));
-        }
-        steps.push(Step::TurnEnded(TurnEnd { text: None, stop, usage, error }));
-    }
-
     fn unsupported(&self, what: &str, instead: &str) -> AgentError {
         AgentError::Unsupported { agent: self.agent, what: what.to_owned(), instead: instead.to_owned() }
     }
-}
-
-/// What a turn used. Agents that say it say it of the turn.
-fn usage(ended: &Value) -> Option<Usage> {
-    if let Some(usage) = ended.get("usage").filter(|usage| usage.is_object()) {
-        let part = |name| tokens(usage, name).unwrap_or_default();
-        let output = Tokens(part("outputTokens").0.saturating_add(part("thoughtTokens").0));
-        return Some(Usage::new(part("inputTokens"), output, part("cachedReadTokens"), part("cachedWriteTokens")));
-    }
-    // Gemini CLI's own place for it.
-    let count = ended.pointer("/_meta/quota/token_count")?;
-    let part = |name| tokens(count, name).unwrap_or_default();
-    Some(Usage::new(part("input_tokens"), part("output_tokens"), Tokens(0), Tokens(0)))
 }
 
 #[cfg(test)]

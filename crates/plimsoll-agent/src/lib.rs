@@ -35,6 +35,8 @@ mod lines;
 mod outcome;
 mod probe;
 mod process;
+#[cfg(test)]
+mod recorded;
 mod request;
 mod rpc;
 mod run;

@@ -48,7 +48,12 @@ impl Calls {
         if is_over && !call.is_done {
             call.is_done = true;
             let (text, omitted_bytes) = bounded(call.result());
-            events.push(EventKind::ToolResult { id: call.id.clone(), text, omitted_bytes, is_error: status == "failed" });
+            events.push(EventKind::ToolResult {
+                id: call.id.clone(),
+                text,
+                omitted_bytes,
+                is_error: status == "failed",
+            });
         }
         events
     }
@@ -87,7 +92,7 @@ impl Call {
             }
         }
         // What is said of the content replaces what was said of it before.
-        if !list(update, "content").is_empty() {
+        if update.get("content").is_some_and(Value::is_array) {
             self.content = list(update, "content").iter().map(part).collect::<Vec<_>>().join("\n");
         }
     }

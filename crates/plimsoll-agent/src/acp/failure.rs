@@ -47,7 +47,9 @@ pub(super) fn ended(agent: Agent, ended: &Ended<'_>, version: Option<&str>) -> O
         let says = |line: &&str| words.iter().any(|words| line.contains(words));
         ended.stderr.lines().find(says).map(|line| line.trim().to_owned())
     };
-    if let Some(message) = line(&["Please set an Auth method", "GEMINI_API_KEY", "not logged in", "No provider configured"]) {
+    if let Some(message) =
+        line(&["Please set an Auth method", "GEMINI_API_KEY", "not logged in", "No provider configured"])
+    {
         return Some(AgentError::NotLoggedIn { agent, message });
     }
     line(&["Unknown argument", "unrecognized subcommand", "unknown command", "Unknown command"]).map(|said| {
@@ -74,7 +76,10 @@ mod tests {
     fn a_session_that_is_not_there_is_told_from_other_failures() {
         let of = |error: RpcError| of_opening(Agent::OpenCode, &error, Some("s")).kind();
         // As OpenCode and Gemini CLI say it.
-        assert_eq!(of(error(-32603, "Internal error: OpenCode service failure", json!({ "service": "session" }))), "no_session");
+        assert_eq!(
+            of(error(-32603, "Internal error: OpenCode service failure", json!({ "service": "session" }))),
+            "no_session"
+        );
         let details = "Invalid session identifier \"s\".";
         assert_eq!(of(error(-32603, "Internal error", json!({ "details": details }))), "no_session");
         assert_eq!(of(error(-32002, "Resource not found", Value::Null)), "no_session");

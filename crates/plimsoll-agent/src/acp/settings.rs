@@ -95,7 +95,8 @@ mod tests {
 
     #[test]
     fn a_mode_is_asked_for_in_the_way_that_the_agent_has() {
-        let asked = |opened: &Value, permission| mode(opened, None, permission).map(|setting| setting.map(|(m, _)| m));
+        let asked =
+            |opened: &Value, permission| mode(opened, None, permission).map(|setting| setting.map(|(m, _)| m));
         assert_eq!(asked(&gemini(), Permission::Plan), Some(Ok("session/set_mode")));
         assert_eq!(asked(&opencode(), Permission::Plan), Some(Ok("session/set_config_option")));
         assert_eq!(asked(&opencode(), Permission::Bypass), None);

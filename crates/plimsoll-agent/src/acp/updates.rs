@@ -46,7 +46,10 @@ impl Acp {
             }
             "compaction_update" => self.compaction(&update, steps),
             "plan" => steps.push(Step::Event(raw(&kind, record))),
-            "user_message_chunk" | "current_mode_update" | "config_option_update" | "session_info_update"
+            "user_message_chunk"
+            | "current_mode_update"
+            | "config_option_update"
+            | "session_info_update"
             | "compaction_summary_chunk" => {}
             _ => steps.push(Step::Unknown(format!("session/update/{kind}"))),
         }

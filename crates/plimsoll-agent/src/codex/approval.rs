@@ -64,7 +64,8 @@ impl Codex {
         }
         let reason = owned(&params, "reason");
         if let Some(params) = params.as_object_mut() {
-            params.retain(|name, value| !value.is_null() && !["threadId", "turnId", "startedAtMs"].contains(&&**name));
+            params
+                .retain(|name, value| !value.is_null() && !["threadId", "turnId", "startedAtMs"].contains(&&**name));
         }
         match self.rpc.keep(id, kept) {
             Ok(id) => {

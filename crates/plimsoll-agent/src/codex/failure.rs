@@ -110,7 +110,10 @@ mod tests {
         let kind = |info: Value, message: &str| {
             of_turn(&json!({ "message": message, "codexErrorInfo": info, "additionalDetails": null })).kind()
         };
-        assert_eq!(kind(json!({ "responseTooManyFailedAttempts": { "httpStatusCode": 429 } }), "retry"), "rate_limited");
+        assert_eq!(
+            kind(json!({ "responseTooManyFailedAttempts": { "httpStatusCode": 429 } }), "retry"),
+            "rate_limited"
+        );
         assert_eq!(kind(json!("usageLimitExceeded"), "You've hit your usage limit."), "rate_limited");
         assert_eq!(kind(json!("unauthorized"), "no"), "not_logged_in");
         assert_eq!(kind(json!({ "httpConnectionFailed": { "httpStatusCode": 401 } }), "no"), "not_logged_in");
@@ -131,7 +134,8 @@ mod tests {
 
     #[test]
     fn a_method_that_a_version_does_not_have_is_named() {
-        let error = of_request(&rpc("Invalid request: unknown variant `thread/compact/start`, expected"), Some("0.1.0"));
+        let error =
+            of_request(&rpc("Invalid request: unknown variant `thread/compact/start`, expected"), Some("0.1.0"));
         assert!(error.to_string().starts_with("codex 0.1.0 does not take `thread/compact/start`"), "{error}");
     }
 }

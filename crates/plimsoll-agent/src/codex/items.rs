@@ -81,7 +81,9 @@ fn call(kind: &str, item: &mut Value) -> Option<(String, Value)> {
     let name = match kind {
         "mcpToolCall" => format!("{}/{}", text(item, "server"), text(item, "tool")),
         "dynamicToolCall" | "collabAgentToolCall" => text(item, "tool").to_owned(),
-        "commandExecution" | "fileChange" | "webSearch" | "imageView" | "imageGeneration" | "sleep" => kind.to_owned(),
+        "commandExecution" | "fileChange" | "webSearch" | "imageView" | "imageGeneration" | "sleep" => {
+            kind.to_owned()
+        }
         _ => return None,
     };
     let input = match kind {

@@ -146,7 +146,8 @@ mod tests {
 
     #[test]
     fn what_a_cache_held_is_told_apart() {
-        let part = json!({ "inputTokens": 100, "cachedInputTokens": 60, "cacheWriteInputTokens": 10, "outputTokens": 1 });
+        let part =
+            json!({ "inputTokens": 100, "cachedInputTokens": 60, "cacheWriteInputTokens": 10, "outputTokens": 1 });
         assert_eq!(usage(&part), Usage::new(Tokens(30), Tokens(1), Tokens(60), Tokens(10)));
     }
 

@@ -126,7 +126,8 @@ impl Codex {
 
     fn item(&mut self, item: Value, done: bool, within: Option<&str>, steps: &mut Vec<Step>) {
         match text(&item, "type") {
-            "userMessage" | "hookPrompt" | "enteredReviewMode" | "exitedReviewMode" | "subAgentActivity" | "plan" => {}
+            "userMessage" | "hookPrompt" | "enteredReviewMode" | "exitedReviewMode" | "subAgentActivity" | "plan" => {
+            }
             "contextCompaction" if within.is_some() => {}
             "contextCompaction" if done => self.compaction_ended(None, steps),
             "contextCompaction" => {
@@ -138,7 +139,9 @@ impl Codex {
             }
             kind => {
                 self.spoke(within);
-                if done && kind == "agentMessage" && within.is_none()
+                if done
+                    && kind == "agentMessage"
+                    && within.is_none()
                     && let Some(turn) = &mut self.turn
                 {
                     turn.answer = owned(&item, "text").filter(|text| !text.is_empty()).or(turn.answer.take());

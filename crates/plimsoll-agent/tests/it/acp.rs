@@ -29,7 +29,9 @@ print {{"jsonrpc":"2.0","id":2,"result":{{"sessionId":"s-1"}}}}
 }
 
 fn update(fields: &str) -> String {
-    format!(r#"print {{"jsonrpc":"2.0","method":"session/update","params":{{"sessionId":"s-1","update":{{{fields}}}}}}}"#)
+    format!(
+        r#"print {{"jsonrpc":"2.0","method":"session/update","params":{{"sessionId":"s-1","update":{{{fields}}}}}}}"#
+    )
 }
 
 fn said(text: &str) -> String {
@@ -69,9 +71,15 @@ async fn a_prompt_with_thoughts_a_plan_and_a_tool_call_is_answered() {
         advertised(&["init", "memory show", "memory"]),
         update(r#""sessionUpdate":"agent_thought_chunk","content":{"type":"text","text":"hm"}"#),
         update(r#""sessionUpdate":"plan","entries":[]"#),
-        update(r#""sessionUpdate":"tool_call","toolCallId":"c","title":"ls","kind":"execute","status":"pending","rawInput":{}"#),
-        update(r#""sessionUpdate":"tool_call_update","toolCallId":"c","status":"in_progress","rawInput":{"command":"ls"}"#),
-        update(r#""sessionUpdate":"tool_call_update","toolCallId":"c","status":"completed","content":[{"type":"content","content":{"type":"text","text":"a"}}]"#),
+        update(
+            r#""sessionUpdate":"tool_call","toolCallId":"c","title":"ls","kind":"execute","status":"pending","rawInput":{}"#,
+        ),
+        update(
+            r#""sessionUpdate":"tool_call_update","toolCallId":"c","status":"in_progress","rawInput":{"command":"ls"}"#,
+        ),
+        update(
+            r#""sessionUpdate":"tool_call_update","toolCallId":"c","status":"completed","content":[{"type":"content","content":{"type":"text","text":"a"}}]"#,
+        ),
         said("one "),
         said("file"),
         used(7_754),
@@ -81,7 +89,17 @@ async fn a_prompt_with_thoughts_a_plan_and_a_tool_call_is_answered() {
     let (events, outcome) = bench.run(request(&bench, &script, prompt("What does /compact do?"))).await;
     let outcome = outcome.unwrap();
     assert_eq!((outcome.text.as_str(), outcome.stop, outcome.unparsed.unknown), ("one file", Stop::End, 0));
-    insta::assert_snapshot!(shown(&events));
+    insta::assert_snapshot!(shown(&events), @r##"
+    {"agent":"acp","event":"started","model":null,"session":"s-1","version":"1.2.3"}
+    {"all":["init","memory"],"event":"commands","skills":[]}
+    {"event":"thinking","text":"hm"}
+    {"bytes":119,"event":"raw","kind":"session/update/plan","record":{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s-1","update":{"entries":[],"sessionUpdate":"plan"}}}}
+    {"event":"tool_call","id":"c","input":{"command":"ls"},"name":"execute"}
+    {"event":"tool_result","id":"c","is_error":false,"omitted_bytes":0,"text":"a"}
+    {"event":"text","text":"one "}
+    {"event":"text","text":"file"}
+    {"cache_read":0,"cache_write":0,"context_used":7754,"context_window":100000,"event":"usage","input":100,"output":9}
+    "##);
 }
 
 #[tokio::test]
@@ -129,7 +147,9 @@ async fn a_compaction_that_makes_nothing_smaller_is_a_refusal_and_no_failure() {
 #[tokio::test]
 async fn a_compaction_that_the_agent_tells_itself_is_told_once() {
     let bench = Bench::new();
-    let tells = |status: &str| update(&format!(r#""sessionUpdate":"compaction_update","compactionId":"k","status":"{status}""#));
+    let tells = |status: &str| {
+        update(&format!(r#""sessionUpdate":"compaction_update","compactionId":"k","status":"{status}""#))
+    };
     let script = [
         opened(),
         advertised(&["compact"]),
@@ -315,11 +335,31 @@ async fn torn_lines_unknown_updates_and_requests_are_counted_and_answered() {
 
 #[tokio::test]
 async fn failures_are_told_apart() {
-    let opening = |error: &str| vec![greeted(r#"{"loadSession":true}"#), "expect session/load".to_owned(), format!(r#"print {{"id":2,"error":{error}}}"#), "drain".to_owned()];
-    let loaded = || format!("{}\nexpect session/load\nprint {{\"id\":2,\"result\":{{}}}}", greeted(r#"{"loadSession":true}"#));
-    let turn = |error: &str| vec![loaded(), "expect session/prompt".to_owned(), format!(r#"print {{"id":3,"error":{error}}}"#), "drain".to_owned()];
+    let opening = |error: &str| {
+        vec![
+            greeted(r#"{"loadSession":true}"#),
+            "expect session/load".to_owned(),
+            format!(r#"print {{"id":2,"error":{error}}}"#),
+            "drain".to_owned(),
+        ]
+    };
+    let loaded =
+        || format!("{}\nexpect session/load\nprint {{\"id\":2,\"result\":{{}}}}", greeted(r#"{"loadSession":true}"#));
+    let turn = |error: &str| {
+        vec![
+            loaded(),
+            "expect session/prompt".to_owned(),
+            format!(r#"print {{"id":3,"error":{error}}}"#),
+            "drain".to_owned(),
+        ]
+    };
     let cases = [
-        (opening(r#"{"code":-32603,"message":"Internal error","data":{"details":"Invalid session identifier \"s-1\"."}}"#), "no_session"),
+        (
+            opening(
+                r#"{"code":-32603,"message":"Internal error","data":{"details":"Invalid session identifier \"s-1\"."}}"#,
+            ),
+            "no_session",
+        ),
         (opening(r#"{"code":-32000,"message":"Authentication required"}"#), "not_logged_in"),
         (vec![greeted("{}"), "drain".to_owned()], "unsupported"),
         (vec!["expect initialize\nprint {\"id\":1,\"result\":{\"protocolVersion\":2}}\ndrain".to_owned()], "parse"),
@@ -350,7 +390,8 @@ async fn an_agent_that_hangs_is_stopped_with_what_it_started() {
 #[tokio::test]
 async fn two_runs_of_one_name_are_one_session() {
     let bench = Bench::with_sessions();
-    let first = [opened(), "expect session/prompt".to_owned(), said("first"), ended(3, "end_turn"), "drain".to_owned()];
+    let first =
+        [opened(), "expect session/prompt".to_owned(), said("first"), ended(3, "end_turn"), "drain".to_owned()];
     let second = [
         greeted(r#"{"loadSession":true}"#),
         r#"expect "sessionId":"s-1""#.to_owned(),
@@ -370,7 +411,8 @@ async fn two_runs_of_one_name_are_one_session() {
 #[tokio::test]
 async fn gemini_is_told_to_speak_the_protocol_in_the_way_that_its_version_has() {
     let bench = Bench::new();
-    let script = format!("arguments @/arguments\n{}\nexpect session/prompt\n{}\ndrain", opened(), ended(3, "end_turn"));
+    let script =
+        format!("arguments @/arguments\n{}\nexpect session/prompt\n{}\ndrain", opened(), ended(3, "end_turn"));
     bench.run(bench.request(Agent::Gemini, &script, prompt("hello"))).await.1.unwrap();
     let arguments = std::fs::read_to_string(bench.path("arguments")).unwrap();
     assert!(arguments.ends_with("--acp") && !arguments.contains("hello"), "{arguments}");

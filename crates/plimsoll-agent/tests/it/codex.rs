@@ -28,7 +28,9 @@ print {{"id":3,"result":{{"thread":{{"id":"t-1","cliVersion":"0.171.0"}},"model"
 }
 
 fn started(turn: &str) -> String {
-    format!(r#"print {{"method":"turn/started","params":{{"threadId":"t-1","turn":{{"id":"{turn}","status":"inProgress"}}}}}}"#)
+    format!(
+        r#"print {{"method":"turn/started","params":{{"threadId":"t-1","turn":{{"id":"{turn}","status":"inProgress"}}}}}}"#
+    )
 }
 
 fn completed(turn: &str, status: &str, error: &str) -> String {
@@ -94,14 +96,23 @@ async fn a_prompt_with_a_tool_call_is_answered() {
     let (events, outcome) = bench.run(bench.request(Agent::Codex, &script, prompt("What does /compact do?"))).await;
     let outcome = outcome.unwrap();
     assert_eq!((outcome.text.as_str(), outcome.turns, outcome.stop), ("one file", 1, Stop::End));
-    insta::assert_snapshot!(shown(&events));
+    insta::assert_snapshot!(shown(&events), @r##"
+    {"all":["clear","compact","context","review"],"event":"commands","skills":[]}
+    {"agent":"codex","event":"started","model":"m","session":"t-1","version":"0.171.0"}
+    {"event":"tool_call","id":"call_2","input":{"command":"bash -lc ls","cwd":"/w"},"name":"commandExecution"}
+    {"event":"tool_result","id":"call_2","is_error":false,"omitted_bytes":0,"text":"a\n"}
+    {"event":"text","text":"one file"}
+    {"cache_read":0,"cache_write":0,"context_used":126,"context_window":258400,"event":"usage","input":220,"output":15}
+    "##);
 }
 
 #[tokio::test]
 async fn a_compaction_is_a_request_of_the_protocol_and_tells_its_sizes() {
     let bench = Bench::new();
     let item = |method: &str| {
-        format!(r#"print {{"method":"item/{method}","params":{{"threadId":"t-1","turnId":"u-1","item":{{"type":"contextCompaction","id":"c"}}}}}}"#)
+        format!(
+            r#"print {{"method":"item/{method}","params":{{"threadId":"t-1","turnId":"u-1","item":{{"type":"contextCompaction","id":"c"}}}}}}"#
+        )
     };
     let script = [
         opened("thread/resume"),
@@ -146,7 +157,9 @@ async fn a_compaction_that_fails_is_told_and_fails_the_run() {
     .join("\n");
     let (events, outcome) = bench.run(bench.request(Agent::Codex, &script, Command::compact(""))).await;
     assert_eq!(outcome.unwrap_err().error.kind(), "rate_limited");
-    let told = |event: &plimsoll_agent::Event| matches!(&event.kind, EventKind::Compaction(Compaction::Finished { ok: false, .. }));
+    let told = |event: &plimsoll_agent::Event| {
+        matches!(&event.kind, EventKind::Compaction(Compaction::Finished { ok: false, .. }))
+    };
     assert_eq!(events.iter().filter(|event| told(event)).count(), 1);
 }
 
@@ -299,7 +312,7 @@ async fn torn_lines_and_unknown_notifications_are_counted_and_passed_on() {
 async fn failures_are_told_apart() {
     let opening = |error: &str| format!("{GREETED}\nexpect thread/\nprint {{\"id\":3,\"error\":{error}}}\ndrain");
     let turn = |error: &str| {
-        format!("{}\nexpect turn/start\n{}\ndrain", opened("thread/"), completed("u-1", "failed", error))
+        format!("{}\nexpect turn/start\n{}\ndrain", opened("thread/resume"), completed("u-1", "failed", error))
     };
     let cases = [
         (GREETED.replace("\"requiresOpenaiAuth\":false", "\"requiresOpenaiAuth\":true") + "drain", "not_logged_in"),
@@ -308,9 +321,15 @@ async fn failures_are_told_apart() {
         (turn(r#"{"message":"Missing environment variable: `KEY`.","codexErrorInfo":"other"}"#), "not_logged_in"),
         (turn(r#"{"message":"limit","codexErrorInfo":"usageLimitExceeded"}"#), "rate_limited"),
         (turn(r#"{"message":"boom","codexErrorInfo":"internalServerError"}"#), "failed"),
-        (format!("{}\nexpect turn/start\nprint {{\"id\":4,\"error\":{{\"code\":-32603,\"message\":\"boom\"}}}}\ndrain", opened("thread/")), "failed"),
-        (format!("{}\nexpect turn/start\nsay gone\nexit 0", opened("thread/")), "no_terminal_record"),
-        (format!("{}\nexpect turn/start\nsay gone\nexit 3", opened("thread/")), "no_terminal_record"),
+        (
+            format!(
+                "{}\nexpect turn/start\nprint {{\"id\":4,\"error\":{{\"code\":-32603,\"message\":\"boom\"}}}}\ndrain",
+                opened("thread/resume")
+            ),
+            "failed",
+        ),
+        (format!("{}\nexpect turn/start\nsay gone\nexit 0", opened("thread/resume")), "no_terminal_record"),
+        (format!("{}\nexpect turn/start\nsay gone\nexit 3", opened("thread/resume")), "no_terminal_record"),
     ];
     for (script, kind) in cases {
         let bench = Bench::new();
@@ -365,7 +384,7 @@ async fn a_name_does_not_stand_for_a_thread_that_was_never_begun() {
 async fn a_version_without_the_server_is_refused() {
     let bench = Bench::new();
     let mut request = bench.request(Agent::Codex, "drain", prompt("hello"));
-    request.program = Some("/bin/echo".into());
+    request.program = Some("/bin/true".into());
     let error = plimsoll_agent::start(request, &bench.host).await.unwrap_err();
     assert_eq!(error.kind(), "flag_rejected", "{error}");
 }
@@ -390,6 +409,6 @@ async fn the_context_is_told_without_asking_anybody() {
         events.push(event);
     }
     assert_eq!(run.finish().await.unwrap().text, "hi");
-    assert!(text(&events).contains("109 of 258K"), "{}", text(&events));
+    assert!(text(&events).contains("109 of 258"), "{}", text(&events));
     assert_eq!(std::fs::read_to_string(bench.path("sent")).unwrap(), "");
 }
