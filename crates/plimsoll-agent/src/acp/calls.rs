@@ -35,7 +35,7 @@ impl Calls {
         let Some(id) = id(update, "toolCallId") else {
             return Vec::new();
         };
-        let Some(call) = self.call(id) else {
+        let Some(call) = self.call(&id) else {
             return Vec::new();
         };
         call.merge(update);
@@ -68,12 +68,12 @@ impl Calls {
         self.0.drain(..).filter_map(|mut call| call.told()).collect()
     }
 
-    fn call(&mut self, id: String) -> Option<&mut Call> {
+    fn call(&mut self, id: &str) -> Option<&mut Call> {
         if !self.0.iter().any(|call| call.id == id) {
             if self.0.len() >= REMEMBERED {
                 self.0.pop_front();
             }
-            self.0.push_back(Call { id: id.clone(), ..Call::default() });
+            self.0.push_back(Call { id: id.to_owned(), ..Call::default() });
         }
         self.0.iter_mut().rev().find(|call| call.id == id)
     }

@@ -1,4 +1,6 @@
+use super::turn::usage;
 use super::*;
+use crate::event::Usage;
 use crate::recorded::{lines, replay};
 use crate::request::Prompt;
 

@@ -64,7 +64,6 @@ impl Codex {
         match method {
             "turn/started" if within.is_none() => self.turn_started(&params),
             "turn/completed" if within.is_none() => self.turn_completed(&params, steps),
-            "turn/started" | "turn/completed" => {}
             "item/started" | "item/completed" => {
                 let done = method == "item/completed";
                 let item = params.get_mut("item").map(Value::take).unwrap_or_default();
@@ -78,9 +77,9 @@ impl Codex {
             }
             "thread/tokenUsage/updated" => self.usage(&params, within.as_deref(), steps),
             "thread/compacted" if within.is_none() => self.compaction_ended(None, steps),
-            "thread/compacted" => {}
             "error" if within.is_none() => retry(&params, steps),
-            "error" => {}
+            // What a subagent's turn does is told by its items.
+            "turn/started" | "turn/completed" | "thread/compacted" | "error" => {}
             "account/rateLimits/updated" => rate_limit(&params, steps),
             "serverRequest/resolved" => self.rpc.withdraw(params.get("requestId").unwrap_or(&Value::Null)),
             _ if IGNORED.contains(&method) => {}
