@@ -36,6 +36,8 @@ use turn::{Before, Turn};
 const VERSION: u64 = 1;
 /// How long an agent may take to say which commands it has, once its session is there.
 const ADVERTISING: Duration = Duration::from_secs(10);
+/// How long after a session was loaded its past may still be told.
+const TELLING: Duration = Duration::from_secs(5);
 
 /// What a request of ours was about. The number is the turn's, so that a late answer does not end a later turn.
 #[derive(Debug)]
@@ -61,7 +63,8 @@ pub(crate) struct Acp {
     approvals: Approvals,
     /// What the request wants of the session before its first turn.
     model: Option<String>,
-    /// The first turn is a command: it cannot be judged before the agent's are known.
+    /// The first turn is a command, which cannot be judged before the agent's are known; or the session's past may still
+    /// be told.
     waits_for_commands: bool,
     session: Option<AgentSession>,
     /// A new session that was not told yet: before its first turn some agents do not keep it.
@@ -117,7 +120,7 @@ impl Driver for Acp {
             return Err(self.unsupported("add text to its system prompt", "say it in the prompt"));
         }
         let arguments: &[&str] = match self.agent {
-            Agent::Gemini if can.takes("--acp") => &["--acp"],
+            Agent::Gemini if can.takes("--acp") || can.is_silent() => &["--acp"],
             Agent::Gemini if can.takes("--experimental-acp") => &["--experimental-acp"],
             Agent::Gemini => {
                 return Err(AgentError::FlagRejected {
@@ -295,12 +298,11 @@ impl Acp {
         }
         // Loading says everything again that was ever said; resuming does not.
         let method = if resumes { "session/resume" } else { "session/load" };
-        self.replaying = true;
+        self.replaying = !resumes;
         steps.push(Step::Write(self.rpc.ask(Asked::Open, method, &params)));
     }
 
     fn open(&mut self, opened: Value, steps: &mut Vec<Step>) {
-        self.replaying = false;
         let new = self.resume.clone().map_or_else(|| AgentSession::new(text(&opened, "sessionId")), Ok);
         let Ok(session) = new else {
             let message = "a session without an id that can be one".to_owned();
@@ -321,6 +323,10 @@ impl Acp {
         }
         if self.waits_for_commands {
             steps.push(Step::Wait(ADVERTISING));
+        } else if self.replaying {
+            // Some agents (Gemini CLI) answer first and tell the past then; their commands are the last they say of it.
+            self.waits_for_commands = true;
+            steps.push(Step::Wait(TELLING));
         }
         self.ready_if_settled(steps);
     }
@@ -345,6 +351,7 @@ impl Acp {
             return;
         }
         self.is_ready = true;
+        self.replaying = false;
         let unlisted = (!self.unlisted.is_empty()).then(|| Commands::new(self.unlisted, [""; 0]));
         steps.push(Step::Ready(self.commands.clone().or(unlisted)));
     }

@@ -102,7 +102,7 @@ impl Default for Codex {
 impl Driver for Codex {
     fn launch(&mut self, request: &Request, thread: &Thread, can: &Capabilities) -> Result<Launch, AgentError> {
         self.version = can.version().map(str::to_owned);
-        if !can.mentions("app-server") {
+        if !can.is_silent() && !can.mentions("app-server") {
             return Err(AgentError::FlagRejected {
                 agent: Agent::Codex,
                 version: self.version.clone(),

@@ -27,7 +27,7 @@ impl Acp {
             "available_commands_update" => self.advertised(&update, steps),
             "usage_update" => self.measured(&update, steps),
             // What was said in earlier runs was reported by them.
-            _ if self.replaying => {}
+            _ if self.replaying || self.session.is_none() => {}
             "agent_message_chunk" => match content(&update) {
                 Some(said) => {
                     if let Some(turn) = self.turn.as_mut().filter(|turn| turn.said.len() < REASON) {

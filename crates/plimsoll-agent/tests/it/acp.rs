@@ -199,6 +199,9 @@ async fn a_loaded_session_is_not_told_again() {
             said("old answer"),
             update(r#""sessionUpdate":"tool_call","toolCallId":"old","title":"t","status":"completed""#),
             r#"print {"jsonrpc":"2.0","id":2,"result":{}}"#.to_owned(),
+            // Some answer first, and tell the past then.
+            if method == "session/load" { said("older answer") } else { String::new() },
+            if method == "session/load" { advertised(&["init"]) } else { String::new() },
             "expect session/prompt".to_owned(),
             said("new"),
             ended(3, "end_turn"),
@@ -343,8 +346,15 @@ async fn failures_are_told_apart() {
             "drain".to_owned(),
         ]
     };
-    let loaded =
-        || format!("{}\nexpect session/load\nprint {{\"id\":2,\"result\":{{}}}}", greeted(r#"{"loadSession":true}"#));
+    let loaded = || {
+        [
+            greeted(r#"{"loadSession":true}"#),
+            "expect session/load".to_owned(),
+            r#"print {"id":2,"result":{}}"#.to_owned(),
+            advertised(&["init"]),
+        ]
+        .join("\n")
+    };
     let turn = |error: &str| {
         vec![
             loaded(),
@@ -396,6 +406,7 @@ async fn two_runs_of_one_name_are_one_session() {
         greeted(r#"{"loadSession":true}"#),
         r#"expect "sessionId":"s-1""#.to_owned(),
         r#"print {"id":2,"result":{}}"#.to_owned(),
+        advertised(&["init"]),
         "expect session/prompt".to_owned(),
         said("second"),
         ended(3, "end_turn"),
