@@ -384,7 +384,7 @@ async fn a_name_does_not_stand_for_a_thread_that_was_never_begun() {
 async fn a_version_without_the_server_is_refused() {
     let bench = Bench::new();
     let mut request = bench.request(Agent::Codex, "drain", prompt("hello"));
-    request.program = Some("/bin/true".into());
+    request.program = Some("/bin/ls".into());
     let error = plimsoll_agent::start(request, &bench.host).await.unwrap_err();
     assert_eq!(error.kind(), "flag_rejected", "{error}");
 }
