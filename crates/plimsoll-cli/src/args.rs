@@ -25,10 +25,16 @@ pub(crate) struct Cli {
 /// Options of every command.
 #[derive(Debug, Args)]
 pub(crate) struct Global {
-    /// Where what leaves a context is kept: a directory's file:/// URL, or memory:
-    /// [default: the user's data directory]
-    #[arg(long, global = true, env = "PLIMSOLL_STORE", value_name = "URL", hide_env_values = true)]
+    /// Where what leaves a context is kept: file:///…, s3://bucket/prefix or memory:
+    /// [env: PLIMSOLL_STORE] [default: the user's data directory]
+    #[arg(long, global = true, value_name = "URL")]
     pub(crate) store: Option<String>,
+    /// A configuration to use instead of the user's and the project's [env: PLIMSOLL_CONFIG]
+    #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) config: Option<PathBuf>,
+    /// Where hooks log what went wrong [env: PLIMSOLL_LOG] [default: the user's state directory]
+    #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) log: Option<String>,
     /// Colour and bars on a terminal: auto, always or never
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto", hide_default_value = true)]
     pub(crate) color: ColorWhen,
@@ -50,6 +56,7 @@ pub(crate) enum Command {
     Restore(RestoreArgs),
     Recall(RecallArgs),
     Skills(crate::cmd::skills::SkillsArgs),
+    Config(ConfigArgs),
     Completions(CompletionsArgs),
 }
 
@@ -157,9 +164,9 @@ pub(crate) struct CompactArgs {
     /// What the summary should pay attention to
     #[arg(long, value_name = "TEXT")]
     pub(crate) instructions: Option<String>,
-    /// What kind of work it is: coding, workspace, research or chat
-    #[arg(long, value_name = "NAME", default_value = "coding")]
-    pub(crate) profile: String,
+    /// What kind of work it is: coding, workspace, research or chat [default: as configured, else coding]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) profile: Option<String>,
     /// Who writes the summary: extract (embedded, offline)
     #[arg(long, value_name = "SUMMARIZER", default_value = "extract")]
     pub(crate) summarizer: String,
@@ -207,6 +214,30 @@ pub(crate) struct RecallArgs {
     /// These lines, counted from 1, the last included
     #[arg(long, value_name = "A:B", value_parser = lines, conflicts_with_all = ["offset", "length"])]
     pub(crate) lines: Option<(u64, u64)>,
+}
+
+/// Show the configuration: every setting, its value, and where that comes from
+///
+/// Settings come from layers, later ones win: defaults; /etc/plimsoll/config.toml; the user's plimsoll/config.toml; a
+/// project's .plimsoll.toml; environment variables; options. A project's file cannot move the store or the log. A file
+/// is TOML, a table for each word before the dot:
+///
+///     [cap]
+///     max_bytes = "32 KiB"
+///     [compact]
+///     target = 0.3
+#[derive(Debug, Args)]
+#[command(after_help = "Example: plimsoll config --sources", verbatim_doc_comment)]
+pub(crate) struct ConfigArgs {
+    /// A setting, or the beginning of several
+    #[arg(value_name = "KEY")]
+    pub(crate) key: Option<String>,
+    /// Say where each value comes from, what else sets it, and what it does
+    #[arg(long)]
+    pub(crate) sources: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// Print a script that completes plimsoll's command line in a shell

@@ -1,6 +1,9 @@
 //! The imperative shell of Plimsoll: it reads, lets the core decide, archives, and writes.
 
+pub mod config;
+
 mod compact;
+mod context;
 mod error;
 mod file;
 mod judge;
@@ -8,6 +11,7 @@ mod report;
 pub mod skills;
 
 pub use compact::{CompactOptions, Compacted, compact};
+pub use context::{Context, Large, Marks, Odd, context};
 pub use error::EngineError;
 pub use file::{Input, change_in_place, write_whole};
 pub use judge::{Judged, judge};

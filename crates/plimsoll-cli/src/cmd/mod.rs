@@ -2,6 +2,7 @@
 
 pub(crate) mod compact;
 pub(crate) mod completions;
+pub(crate) mod config;
 pub(crate) mod context;
 pub(crate) mod count;
 pub(crate) mod models;

@@ -11,6 +11,7 @@
 
 mod bad_input;
 mod compact;
+mod config;
 mod forms;
 mod skills;
 
