@@ -1,0 +1,120 @@
+//! Answers of recall: bounded like everything else, but never stored again, and cut so that reading can go on.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use super::kind::Kind;
+use super::limit::Cap;
+use super::policy::Capped;
+use super::snip::lossy_start;
+use crate::Bytes;
+
+/// The line below a page of recalled text.
+///
+/// ```
+/// use plimsoll::cap::RecallFooter;
+/// let footer = RecallFooter { bytes: 0..4, size: 9 };
+/// assert_eq!(footer.render(), "[bytes 0-4 of 9; next offset 4]");
+/// assert_eq!(RecallFooter { bytes: 4..9, size: 9 }.render(), "[bytes 4-9 of 9; end]");
+/// assert_eq!(RecallFooter::parse(&footer.render()), Some(footer));
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RecallFooter {
+    /// Which bytes of the whole stand above.
+    pub bytes: Range<u64>,
+    /// The size of the whole.
+    pub size: u64,
+}
+
+impl RecallFooter {
+    /// Writes the line, without a line feed.
+    pub fn render(&self) -> String {
+        let Self { bytes: Range { start, end }, size } = self;
+        if end < size {
+            format!("[bytes {start}-{end} of {size}; next offset {end}]")
+        } else {
+            format!("[bytes {start}-{end} of {size}; end]")
+        }
+    }
+
+    /// Reads what [`render`](Self::render) writes, and nothing else.
+    pub fn parse(line: &str) -> Option<Self> {
+        let (start, rest) = line.strip_prefix("[bytes ")?.split_once('-')?;
+        let (end, rest) = rest.split_once(" of ")?;
+        let (size, _) = rest.split_once(';')?;
+        let footer = Self { bytes: start.parse().ok()?..end.parse().ok()?, size: size.parse().ok()? };
+        (footer.bytes.start <= footer.bytes.end && footer.bytes.end <= footer.size && footer.render() == line)
+            .then_some(footer)
+    }
+
+    /// Recognises an answer of recall by its last line, and gives the page above it.
+    ///
+    /// The page must be as long as the line says, so that a text which only quotes such a line is not taken for one.
+    ///
+    /// ```
+    /// use plimsoll::cap::RecallFooter;
+    /// let (page, footer) = RecallFooter::find("page\n[bytes 0-4 of 9; next offset 4]").unwrap();
+    /// assert_eq!((page, footer.size), ("page", 9));
+    /// assert_eq!(RecallFooter::find("another page\n[bytes 0-4 of 9; next offset 4]"), None);
+    /// ```
+    pub fn find(answer: &str) -> Option<(&str, Self)> {
+        let trimmed = answer.strip_suffix('\n').unwrap_or(answer);
+        let (above, line) = trimmed.rsplit_once('\n').unwrap_or(("", trimmed));
+        let footer = Self::parse(line)?;
+        let length = footer.bytes.end - footer.bytes.start;
+        // The line feed before the footer may be the page's own.
+        [above.len(), above.len() + 1]
+            .into_iter()
+            .find(|end| *end as u64 == length)
+            .and_then(|end| Some((trimmed.get(..end)?, footer)))
+    }
+}
+
+/// Bounds an answer of recall. It is never stored again: what does not fit is asked for from where the shown part ends.
+///
+/// Only the head is kept, so that pages can be put together, with a footer that says where to go on. So a reader whose
+/// cap is narrower than a page still gets through the text, instead of being shown the same head again and again.
+/// Nothing is [left out](Capped::omitted) for good.
+///
+/// ```
+/// use plimsoll::Bytes;
+/// use plimsoll::cap::cap_recalled;
+/// let answer = format!("{}\n[bytes 1000-3000 of 9000; next offset 3000]", "x".repeat(2_000));
+/// let capped = cap_recalled(&answer, Bytes(1_000));
+/// assert!(capped.text.len() <= 1_000 && capped.was_capped);
+/// assert!(capped.as_str().ends_with("x\n[bytes 1000-1952 of 9000; next offset 1952]"));
+/// ```
+pub fn cap_recalled(answer: &str, cap: impl Into<Cap>) -> Capped<'_> {
+    let limit = cap.into().limit();
+    let lines = answer.lines().count() as u64;
+    let of = |text: Cow<'_, str>, kept: usize| Capped {
+        was_capped: answer.len() > limit,
+        omitted: Bytes::from(answer.len() - kept),
+        bytes: Bytes::from(answer.len()),
+        lines,
+        kind: Kind::Text,
+        marker: None,
+        text: match text {
+            Cow::Borrowed(text) => Cow::Owned(text.as_bytes().to_vec()),
+            Cow::Owned(text) => Cow::Owned(text.into_bytes()),
+        },
+    };
+    if answer.len() <= limit {
+        return Capped { text: Cow::Borrowed(answer.as_bytes()), ..of(Cow::Borrowed(""), answer.len()) };
+    }
+    let (page, footer) = RecallFooter::find(answer).map_or((answer, None), |(page, footer)| (page, Some(footer)));
+    let closing = |kept: usize| match &footer {
+        Some(footer) => {
+            let end = footer.bytes.start + kept as u64;
+            RecallFooter { bytes: footer.bytes.start..end, size: footer.size }.render()
+        }
+        None => format!("[first {kept} bytes of this answer; ask for less at a time]"),
+    };
+    // The closing line is longest when it stands for the most.
+    let Some(room) = limit.checked_sub(closing(page.len()).len().max(closing(0).len()) + 1).filter(|room| *room > 0) else {
+        let (kept, text) = lossy_start(answer.as_bytes(), limit);
+        return of(text, kept);
+    };
+    let (kept, text) = lossy_start(page.as_bytes(), room);
+    of(Cow::Owned(format!("{text}\n{}", closing(kept))), kept)
+}

@@ -1,0 +1,298 @@
+//! Text as a terminal would leave it: without escape sequences, and with lines that were redrawn drawn once.
+
+use unicode_segmentation::GraphemeCursor;
+
+/// Bytes that a terminal acts upon, and which a preview therefore collapses.
+const ESCAPE: u8 = 0x1B;
+const BACKSPACE: u8 = 0x08;
+
+/// A line as it is shown, and the raw bytes that it stands for.
+#[derive(Debug, Default)]
+pub(super) struct Row {
+    /// Where its raw bytes begin and end, the line feed included.
+    pub(super) start: usize,
+    pub(super) end: usize,
+    /// What is shown, with its line feed if it has one.
+    pub(super) text: String,
+    /// Pairs of places in `text` and in the raw bytes: from each on, both advance alike until the next.
+    places: Vec<(usize, usize)>,
+    /// How many earlier lines are drawn over by this one.
+    over: usize,
+}
+
+impl Row {
+    /// Finds the raw place of a place in the shown text.
+    fn raw(&self, shown: usize) -> usize {
+        let known = self.places.partition_point(|(place, _)| *place <= shown).checked_sub(1);
+        let (place, raw) = known.and_then(|at| self.places.get(at)).copied().unwrap_or((0, self.start));
+        raw.saturating_add(shown.saturating_sub(place)).min(self.end)
+    }
+}
+
+/// A part of a preview: what is shown, and the raw bytes that it stands for.
+#[derive(Debug, Default)]
+pub(super) struct Part {
+    pub(super) text: String,
+    pub(super) start: usize,
+    pub(super) end: usize,
+}
+
+/// Takes the front of some raw text, at most `most` bytes as shown.
+///
+/// It ends with a line if one ends within the last tenth, else with a grapheme.
+pub(super) fn front(raw: &[u8], most: usize) -> Part {
+    let mut rows: Vec<Row> = Vec::new();
+    let mut size = 0_usize;
+    let mut at = 0;
+    while at < raw.len() && size <= most {
+        let row = row(raw, at);
+        at = row.end;
+        for _ in 0..row.over {
+            size -= rows.pop().map_or(0, |row| row.text.len());
+        }
+        size += row.text.len();
+        rows.push(row);
+    }
+    let mut part = Part::default();
+    for row in rows {
+        let room = most - part.text.len();
+        if row.text.len() <= room {
+            part.text.push_str(&row.text);
+            part.end = row.end;
+        } else {
+            if part.text.len() < most - most / 10 || part.text.is_empty() {
+                let cut = floor_grapheme(&row.text, room);
+                part.text.push_str(row.text.get(..cut).unwrap_or_default());
+                part.end = if cut == 0 { part.end } else { row.raw(cut) };
+            }
+            break;
+        }
+    }
+    part
+}
+
+/// Takes the end of some raw text, at most `most` bytes as shown.
+///
+/// It begins with a line if one begins within the first tenth, else with a grapheme. `whole_lines` says that the raw
+/// text begins where a line does.
+pub(super) fn back(raw: &[u8], most: usize, whole_lines: bool) -> Part {
+    let mut part = Part { text: String::new(), start: raw.len(), end: raw.len() };
+    if most == 0 {
+        return part;
+    }
+    let mut at = first_start(raw, whole_lines);
+    let mut rows: Vec<Row> = Vec::new();
+    while at < raw.len() {
+        let row = row(raw, at);
+        at = row.end;
+        rows.truncate(rows.len().saturating_sub(row.over));
+        rows.push(row);
+    }
+    let mut from = rows.len();
+    let mut size = 0;
+    while let Some(row) = from.checked_sub(1).and_then(|at| rows.get(at)) {
+        if size + row.text.len() > most {
+            break;
+        }
+        size += row.text.len();
+        from -= 1;
+        part.start = row.start;
+    }
+    if let Some(row) = from.checked_sub(1).and_then(|at| rows.get(at))
+        && (size < most - most / 10 || size == 0)
+    {
+        let cut = ceil_grapheme(&row.text, row.text.len() - (most - size).min(row.text.len()));
+        if cut < row.text.len() {
+            part.text.push_str(row.text.get(cut..).unwrap_or_default());
+            part.start = row.raw(cut);
+        }
+    }
+    for row in rows.get(from..).unwrap_or_default() {
+        part.text.push_str(&row.text);
+    }
+    part
+}
+
+/// Where the first good line of a window begins. A window that begins inside a character or a line skips the rest of
+/// it, unless that is nearly all there is.
+fn first_start(raw: &[u8], whole_lines: bool) -> usize {
+    if whole_lines {
+        return 0;
+    }
+    match memchr::memchr(b'\n', raw) {
+        Some(feed) if feed < raw.len() / 2 => feed + 1,
+        _ => raw.iter().take(3).take_while(|byte| **byte & 0xC0 == 0x80).count(),
+    }
+}
+
+/// Shows one line, without its line feed and cut to a size: a window around `focus` if it is longer.
+pub(super) fn shown_line(line: &[u8], most: usize) -> String {
+    let row = row(line, 0);
+    let text = row.text.trim_end();
+    if text.len() <= most {
+        return text.to_owned();
+    }
+    let cut = floor_grapheme(text, most.saturating_sub("…".len()));
+    [text.get(..cut).unwrap_or_default(), "…"].concat()
+}
+
+/// Reads the line that begins at `start`.
+fn row(raw: &[u8], start: usize) -> Row {
+    let rest = raw.get(start..).unwrap_or_default();
+    let length = memchr::memchr(b'\n', rest).map_or(rest.len(), |feed| feed + 1);
+    let line = rest.get(..length).unwrap_or_default();
+    let end = start + length;
+    if let Ok(text) = str::from_utf8(line)
+        && !line.iter().any(|byte| is_acted_upon(*byte))
+    {
+        return Row { start, end, text: text.to_owned(), places: vec![(0, start)], over: 0 };
+    }
+    let mut drawing = Drawing { row: Row { start, end, ..Row::default() }, overwrite: false };
+    let mut at = 0;
+    while let Some(byte) = line.get(at).copied() {
+        let rest = line.get(at..).unwrap_or_default();
+        at += match byte {
+            ESCAPE => drawing.escape(rest),
+            b'\r' => {
+                drawing.overwrite = true;
+                1
+            }
+            BACKSPACE => {
+                drawing.row.text.pop();
+                1
+            }
+            b'\n' => {
+                drawing.overwrite = false;
+                drawing.draw("\n", start + at);
+                1
+            }
+            _ => drawing.run(rest, start + at),
+        };
+    }
+    drawing.row
+}
+
+fn is_acted_upon(byte: u8) -> bool {
+    byte < b' ' && !matches!(byte, b'\t' | b'\n') || byte == 0x7F
+}
+
+struct Drawing {
+    row: Row,
+    /// The cursor stands at the line's beginning: what is drawn next replaces it.
+    overwrite: bool,
+}
+
+impl Drawing {
+    fn clear(&mut self) {
+        self.row.text.clear();
+        self.row.places.clear();
+    }
+
+    fn draw(&mut self, text: &str, raw: usize) {
+        if std::mem::take(&mut self.overwrite) {
+            self.clear();
+        }
+        self.row.places.push((self.row.text.len(), raw));
+        self.row.text.push_str(text);
+    }
+
+    /// Draws what stands before the next byte that is acted upon; other control characters and what is not UTF-8 are
+    /// shown as U+FFFD.
+    fn run(&mut self, rest: &[u8], raw: usize) -> usize {
+        let length = rest.iter().position(|byte| is_acted_upon(*byte)).unwrap_or(rest.len());
+        let length = if rest.last() == Some(&b'\n') { length.min(rest.len() - 1) } else { length };
+        if length == 0 {
+            self.draw("\u{fffd}", raw);
+            return 1;
+        }
+        let mut at = 0;
+        for chunk in rest.get(..length).unwrap_or_default().utf8_chunks() {
+            if !chunk.valid().is_empty() {
+                self.draw(chunk.valid(), raw + at);
+            }
+            at += chunk.valid().len();
+            if !chunk.invalid().is_empty() {
+                self.draw("\u{fffd}", raw + at);
+            }
+            at += chunk.invalid().len();
+        }
+        length
+    }
+
+    /// Acts upon an escape sequence, and gives its length.
+    fn escape(&mut self, rest: &[u8]) -> usize {
+        match rest.get(1) {
+            Some(b'[') => {
+                let body = rest.get(2..).unwrap_or_default();
+                let Some(length) = body.iter().position(|byte| !matches!(byte, 0x20..=0x3F)) else {
+                    return rest.len();
+                };
+                let number = body.get(..length).and_then(|digits| str::from_utf8(digits).ok()).unwrap_or("");
+                let last = body.get(length).copied();
+                match last {
+                    // Up: the lines from there on are drawn anew.
+                    Some(b'A' | b'F') => {
+                        self.row.over = self.row.over.saturating_add(number.parse::<usize>().unwrap_or(1).clamp(1, 200));
+                        self.clear();
+                    }
+                    // To a column, or a place on the screen.
+                    Some(b'G') if matches!(number, "" | "0" | "1") => self.overwrite = true,
+                    Some(b'K') if number == "2" => self.clear(),
+                    Some(b'K') if self.overwrite => self.clear(),
+                    _ => {}
+                }
+                // A sequence that is broken off does not swallow what breaks it.
+                2 + length + usize::from(last.is_some_and(|byte| (0x40..0x7F).contains(&byte)))
+            }
+            // Titles, links, and what programs tell their terminal: until BEL or ESC \.
+            Some(b']' | b'_' | b'P' | b'^' | b'X') => {
+                let body = rest.get(2..).unwrap_or_default();
+                match body.iter().position(|byte| matches!(*byte, 0x07 | ESCAPE | b'\n')) {
+                    None => 2,
+                    Some(end) => match (body.get(end), body.get(end + 1)) {
+                        (Some(0x07), _) => 2 + end + 1,
+                        (Some(&ESCAPE), Some(b'\\')) => 2 + end + 2,
+                        _ => 2 + end,
+                    },
+                }
+            }
+            // Character sets have a third byte.
+            Some(b'(' | b')' | b'*' | b'+' | b'#' | b'%' | b' ') if rest.len() > 3 => 3,
+            Some(byte) if (0x30..0x7F).contains(byte) => 2,
+            _ => 1,
+        }
+    }
+}
+
+/// The last grapheme boundary at or before `at`; the last character boundary if a single grapheme fills it all.
+pub(super) fn floor_grapheme(text: &str, at: usize) -> usize {
+    if at >= text.len() {
+        return text.len();
+    }
+    let mut cursor = GraphemeCursor::new(floor_character(text, at), text.len(), true);
+    let character = cursor.cur_cursor();
+    if cursor.is_boundary(text, 0).unwrap_or(true) {
+        return character;
+    }
+    match cursor.prev_boundary(text, 0) {
+        Ok(Some(boundary)) if boundary > 0 => boundary,
+        _ => character,
+    }
+}
+
+/// The first grapheme boundary at or after `at`.
+fn ceil_grapheme(text: &str, at: usize) -> usize {
+    let character = (at..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
+    let mut cursor = GraphemeCursor::new(character, text.len(), true);
+    if cursor.is_boundary(text, 0).unwrap_or(true) {
+        return character;
+    }
+    match cursor.next_boundary(text, 0) {
+        Ok(Some(boundary)) if boundary < text.len() => boundary,
+        _ => character,
+    }
+}
+
+pub(super) fn floor_character(text: &str, at: usize) -> usize {
+    (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
+}
