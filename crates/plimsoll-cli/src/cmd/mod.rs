@@ -1,5 +1,6 @@
 //! One file per command: each reads its arguments, lets the engine or the core work, and prints.
 
+pub(crate) mod cap;
 pub(crate) mod compact;
 pub(crate) mod completions;
 pub(crate) mod config;
@@ -9,3 +10,4 @@ pub(crate) mod models;
 pub(crate) mod recall;
 pub(crate) mod restore;
 pub(crate) mod skills;
+pub(crate) mod store;
