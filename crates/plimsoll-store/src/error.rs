@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use plimsoll::Bytes;
-use plimsoll::id::{IdError, Key, RecallId};
+use plimsoll::id::{Folder, IdError, Key, RecallId};
 
 /// The result of a store operation.
 pub type Result<T> = std::result::Result<T, StoreError>;
@@ -167,6 +167,11 @@ impl StoreError {
             }
             _ => Self::Io { action, path, source },
         }
+    }
+
+    /// A fault of the caller in the use of a draft.
+    pub(crate) fn misused(folder: &Folder, detail: &'static str) -> Self {
+        Self::Io { action: "write a draft in", path: folder.to_string().into(), source: io::Error::other(detail) }
     }
 
     pub(crate) fn damaged(what: impl Into<String>, place: &Key, detail: impl Into<String>) -> Self {
