@@ -25,8 +25,8 @@ pub enum StoreError {
         /// The id.
         id: Box<RecallId>,
     },
-    /// The id is well-formed, and its session was pruned.
-    #[error("{id} was pruned with its session: its content is gone; run the tool again")]
+    /// The id is well-formed, and its session was pruned, wholly or in part.
+    #[error("{id} is not stored any more: older results of its session were pruned; run the tool again")]
     Pruned {
         /// The id.
         id: Box<RecallId>,
@@ -126,6 +126,20 @@ pub enum StoreError {
         path: PathBuf,
         /// The system's words.
         source: io::Error,
+    },
+    /// Whoever asked for the content could not take it.
+    #[error("could not pass on what was read: {source}")]
+    Output {
+        /// The system's words.
+        source: io::Error,
+    },
+    /// A pattern that cannot be searched for.
+    #[error("`{pattern}` is not a pattern to search for: {reason}; search is line by line, and literal unless asked")]
+    Pattern {
+        /// What was given.
+        pattern: String,
+        /// What is wrong with it.
+        reason: String,
     },
     /// A store URL of an unknown form.
     #[error("`{url}` is not a store: {reason}; write file:///absolute/path or memory:")]
