@@ -1,8 +1,12 @@
 //! Composing what is shown: head, marker, what stands out, tail, all within the cap.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
+use super::finds::Shown;
+use super::kind::Kind;
 use super::marker::Marker;
+use super::outline::outline;
 use super::policy::{Capped, Naming, Policy, Shape};
 use super::scan::Found;
 use super::screen::{self, Part};
@@ -18,6 +22,33 @@ pub(super) struct Seen<'s> {
     pub(super) total: u64,
     pub(super) found: &'s Found,
 }
+
+/// What stands between head and tail, below the marker.
+enum Middle {
+    Nothing,
+    /// A list or an outline under a heading.
+    Structure(String),
+    /// Lines under a heading; those that turn out to be in head or tail are left out.
+    Lines(&'static str, Vec<Shown>),
+}
+
+impl Middle {
+    fn text(&self, within: &Range<u64>) -> String {
+        match self {
+            Self::Nothing => String::new(),
+            Self::Structure(text) => text.clone(),
+            Self::Lines(heading, lines) => {
+                let lines: String =
+                    lines.iter().filter(|shown| within.contains(&shown.at)).map(|shown| shown.text.as_str()).collect();
+                if lines.is_empty() { lines } else { [heading, lines.as_str()].concat() }
+            }
+        }
+    }
+}
+
+const ENDS: &str = "[plimsoll: the content goes on";
+const TROUBLE: &str = "[plimsoll: lines left out that stand out, with their numbers]\n";
+const OUTLINE: &str = "[plimsoll: headings and definitions left out, with their lines]\n";
 
 /// Composes the preview of a text that is over its cap.
 pub(super) fn compose(seen: &Seen<'_>, policy: &Policy, limit: usize, naming: &Naming<'_>) -> Capped<'static> {
@@ -63,20 +94,50 @@ fn by_kind(seen: &Seen<'_>, limit: usize, naming: &Naming<'_>) -> Option<(String
     }
     // A line feed before it, and one after.
     let room = limit.checked_sub(marker.render().len() + 2).filter(|room| *room >= limit / 2)?;
-    let front = screen::front(seen.head, room * kind.head_share() / 100);
-    let back = back(seen, front.end as u64, room - front.text.len());
-    let left_out = front.end as u64..seen.total - (back.end - back.start) as u64;
+    // Once to learn what is left out, and what of it stands out; then with the room that this leaves.
+    let first = Ends::cut(seen, kind, room - room / 4);
+    let middle = middle(seen, kind, room, &first.left_out);
+    let text = middle.text(&first.left_out);
+    let closing = if text.is_empty() { 0 } else { closing(seen, &Part::default()).len() };
+    let ends = Ends::cut(seen, kind, room.saturating_sub(text.len() + closing));
+    // Wider ends may show more of what stood between them, but not more of it stands between.
+    let text = middle.text(&ends.left_out);
+    let left_out = ends.left_out;
     if marker.left_out.is_some() {
         marker.left_out = Some(left_out.clone());
     }
-    let mut text = front.text;
-    if !text.is_empty() && !text.ends_with('\n') {
-        text.push('\n');
+    let mut shown = ends.front.text;
+    if !shown.is_empty() && !shown.ends_with('\n') {
+        shown.push('\n');
     }
-    text.push_str(&marker.render());
-    text.push('\n');
-    text.push_str(&back.text);
-    Some((text, left_out.end - left_out.start, Some(marker)))
+    shown.push_str(&marker.render());
+    shown.push('\n');
+    if !text.is_empty() {
+        shown.push_str(&text);
+        if !ends.back.text.is_empty() {
+            shown.push_str(&self::closing(seen, &ends.back));
+        }
+    }
+    shown.push_str(&ends.back.text);
+    Some((shown, left_out.end - left_out.start, Some(marker)))
+}
+
+/// Head and tail, and what is between them.
+struct Ends {
+    front: Part,
+    back: Part,
+    left_out: Range<u64>,
+}
+
+impl Ends {
+    fn cut(seen: &Seen<'_>, kind: Kind, room: usize) -> Self {
+        // Scraps of JSON beside its outline say nothing.
+        let room = if kind == Kind::Json && room < 256 { 0 } else { room };
+        let front = screen::front(seen.head, room * kind.head_share() / 100);
+        let back = back(seen, front.end as u64, room - front.text.len());
+        let left_out = front.end as u64..seen.total - (back.end - back.start) as u64;
+        Self { front, back, left_out }
+    }
 }
 
 /// The tail, from where the head ends at the earliest.
@@ -87,4 +148,54 @@ fn back(seen: &Seen<'_>, from: u64, most: usize) -> Part {
     let start = from.max(begins).max(seen.total.saturating_sub(wanted));
     let window = usize::try_from(start - begins).ok().and_then(|skip| seen.tail.get(skip..)).unwrap_or_default();
     screen::back(window, most, start == from)
+}
+
+/// The line between what stands out and the tail: where the tail begins. For an empty tail it is as long as it gets.
+fn closing(seen: &Seen<'_>, back: &Part) -> String {
+    let line = if back.text.is_empty() {
+        seen.found.lines
+    } else {
+        let end = seen.tail.len();
+        let shown = seen.tail.get(end - (back.end - back.start)..).unwrap_or_default();
+        let feeds = memchr::memchr_iter(b'\n', shown).count() as u64;
+        let unfinished = u64::from(shown.last().is_some_and(|byte| *byte != b'\n'));
+        (seen.found.lines + 1).saturating_sub(feeds + unfinished)
+    };
+    format!("{ENDS} at line {line}]\n")
+}
+
+fn middle(seen: &Seen<'_>, kind: Kind, room: usize, left_out: &Range<u64>) -> Middle {
+    let found = seen.found;
+    let closing = closing(seen, &Part::default()).len();
+    let lines = |heading: &'static str| {
+        let most = (room / 4).saturating_sub(heading.len() + closing);
+        Middle::Lines(heading, found.passed.finds.choose(left_out, most))
+    };
+    match kind {
+        Kind::Output | Kind::Log | Kind::Text | Kind::JsonLines => lines(TROUBLE),
+        Kind::File => lines(OUTLINE),
+        Kind::Diff => {
+            let heading = "[plimsoll: the patch has ";
+            let list = found.passed.diff.list((room / 2).saturating_sub(heading.len() + closing + 1));
+            list.map_or(Middle::Nothing, |list| {
+                let (first, rest) = list.split_once('\n').unwrap_or((&list, ""));
+                Middle::Structure(format!("{heading}{first}]\n{rest}"))
+            })
+        }
+        Kind::Json => {
+            let heading = "[plimsoll: its structure]\n";
+            let shown = found
+                .json
+                .as_ref()
+                .and_then(|json| outline(json, room.saturating_sub(heading.len() + closing)));
+            shown.map_or(Middle::Nothing, |outline| Middle::Structure([heading, &outline].concat()))
+        }
+        Kind::Table => {
+            let header = seen.head.split(|byte| *byte == b'\n').find(|line| !line.trim_ascii().is_empty());
+            let header = screen::shown_line(header.unwrap_or_default(), room / 8);
+            let rows = found.lines.saturating_sub(1);
+            Middle::Structure(format!("[plimsoll: a header and {rows} rows; the header again]\n{header}\n"))
+        }
+        Kind::Listing => Middle::Nothing,
+    }
 }

@@ -1,0 +1,218 @@
+//! Passing over a text line by line where there is something to find, and quickly where there is not.
+
+use std::sync::LazyLock;
+
+use aho_corasick::{AhoCorasick, Span, packed};
+
+use super::diff::DiffFiles;
+use super::finds::Finds;
+use super::notable::{OUTLINE, TROUBLE, Weight, weigh};
+
+/// How much is looked at in one go. What is found does not depend on how the text was pushed, as it is always divided
+/// at the same places.
+const BLOCK: usize = 64 * 1024;
+/// A line longer than this is looked at in pieces.
+const CARRY: usize = 16 * 1024;
+/// What two pieces of a long line have in common, so that nothing is missed at the seam.
+const OVERLAP: usize = 64;
+/// How much of a long line is looked at around a place, before it and after.
+const AROUND: (usize, usize) = (80, 400);
+/// Places in one line that are weighed.
+const PLACES: usize = 6;
+
+/// What is looked for in lines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Look {
+    /// Nothing: lines are counted.
+    Count,
+    /// Errors and the like.
+    Trouble,
+    /// Headings and definitions.
+    Outline,
+    /// The files and hunks of a patch.
+    Diff,
+}
+
+/// The passing itself.
+#[derive(Debug)]
+pub(super) struct Lines {
+    look: Look,
+    /// Not yet looked at. But for the first block it begins with the end of what was: a line feed, or a seam.
+    waiting: Vec<u8>,
+    /// Where `waiting` begins in the text.
+    offset: u64,
+    /// Whether it begins within a long line of which something was noted.
+    noted: bool,
+    /// Line feeds before `waiting`.
+    feeds: u64,
+    last: Option<u8>,
+    pub(super) finds: Finds,
+    pub(super) diff: DiffFiles,
+}
+
+impl Lines {
+    pub(super) fn new(look: Look, limit: usize) -> Self {
+        Self {
+            look,
+            waiting: Vec::new(),
+            offset: 0,
+            noted: false,
+            feeds: 0,
+            last: None,
+            finds: Finds::new(limit),
+            diff: DiffFiles::new(limit),
+        }
+    }
+
+    pub(super) fn feed(&mut self, mut bytes: &[u8]) {
+        self.last = bytes.last().copied().or(self.last);
+        if !matches!(self.look, Look::Trouble | Look::Outline) {
+            self.feeds += memchr::memchr_iter(b'\n', bytes).count() as u64;
+            if self.look == Look::Diff {
+                self.diff.feed(bytes);
+            }
+            return;
+        }
+        while !bytes.is_empty() {
+            let room = (BLOCK - self.waiting.len()).min(bytes.len());
+            let (now, later) = bytes.split_at_checked(room).unwrap_or((bytes, &[]));
+            self.waiting.extend_from_slice(now);
+            bytes = later;
+            if self.waiting.len() == BLOCK {
+                self.look(false);
+            }
+        }
+    }
+
+    /// Ends the text, and gives the number of lines; a last one without a line feed counts.
+    pub(super) fn finish(&mut self) -> u64 {
+        self.look(true);
+        self.diff.finish();
+        self.feeds + u64::from(self.last.is_some_and(|byte| byte != b'\n'))
+    }
+
+    /// Looks at what is waiting, up to its last line feed; at all of it if it is the end, or in the middle of a long
+    /// line.
+    fn look(&mut self, end: bool) {
+        let mut waiting = std::mem::take(&mut self.waiting);
+        let whole = memchr::memrchr(b'\n', &waiting).map_or(0, |feed| feed + 1);
+        let long = !end && waiting.len() - whole > CARRY;
+        let (upto, keep) = if end {
+            (waiting.len(), waiting.len())
+        } else if long {
+            (waiting.len(), waiting.len() - OVERLAP)
+        } else {
+            (whole, whole - 1)
+        };
+        let region = waiting.get(..upto).unwrap_or_default();
+        let noted = match self.look {
+            Look::Trouble => self.search(region, &SEARCH_TROUBLE),
+            Look::Outline => self.search(region, &SEARCH_OUTLINE),
+            Look::Count | Look::Diff => false,
+        };
+        self.noted = long && (noted || self.noted && whole == 0);
+        self.feeds += memchr::memchr_iter(b'\n', waiting.get(..keep).unwrap_or_default()).count() as u64;
+        self.offset += keep as u64;
+        waiting.drain(..keep);
+        self.waiting = waiting;
+    }
+
+    /// Notes the lines that stand out; tells whether the last one, which may go on, is among them.
+    fn search(&mut self, region: &[u8], search: &Search) -> bool {
+        let mut at = 0;
+        let mut counted = 0;
+        let mut number = self.feeds + 1;
+        let mut places = 0;
+        let mut best: Option<(Weight, usize)> = None;
+        let mut line = 0..0;
+        let mut noted = false;
+        loop {
+            let hit = search.find(region, at);
+            // Past the line at hand: what was the best in it is noted.
+            if let Some((weight, place)) = best
+                && hit.is_none_or(|(start, _)| start >= line.end)
+            {
+                number += memchr::memchr_iter(b'\n', region.get(counted..line.start).unwrap_or_default()).count() as u64;
+                counted = line.start;
+                self.note(region, &line, place, (number, weight));
+                noted |= line.end == region.len();
+                best = None;
+            }
+            let Some((mut start, end)) = hit else {
+                return noted;
+            };
+            let anchored = region.get(start) == Some(&b'\n');
+            start += usize::from(anchored);
+            if start >= line.end {
+                let from = memchr::memrchr(b'\n', region.get(..start).unwrap_or_default()).map_or(0, |feed| feed + 1);
+                let rest = region.get(start..).unwrap_or_default();
+                line = from..memchr::memchr(b'\n', rest).map_or(region.len(), |feed| start + feed);
+                places = 0;
+            }
+            places += 1;
+            let known = self.noted && line.start == 0;
+            let weight = if known {
+                None
+            } else if anchored {
+                Some(Weight::Mention)
+            } else {
+                let (from, to) = around(&line, start);
+                weigh(region.get(from..to).unwrap_or_default(), start - from)
+            };
+            if let Some(weight) = weight
+                && best.is_none_or(|(known, _)| weight > known)
+            {
+                best = Some((weight, start));
+            }
+            let done = known || places >= PLACES || best.is_some_and(|(weight, _)| weight == Weight::Failure);
+            // The line feed at the end may begin the next match.
+            at = if done { line.end.max(start) } else { end };
+        }
+    }
+
+    fn note(&mut self, region: &[u8], line: &std::ops::Range<usize>, place: usize, (number, weight): (u64, Weight)) {
+        let (from, to) = around(line, place);
+        let window = region.get(from..to).unwrap_or_default();
+        let following = region.get((line.end + 1).min(region.len())..).unwrap_or_default();
+        // The last piece may be broken off.
+        let following = following.split_inclusive(|byte| *byte == b'\n').filter(|line| line.ends_with(b"\n"));
+        self.finds.note((number, self.offset + line.start as u64, weight), window, following);
+    }
+}
+
+/// The part of a line that is looked at around a place: all of it, if it is not long.
+fn around(line: &std::ops::Range<usize>, place: usize) -> (usize, usize) {
+    let (before, after) = AROUND;
+    let from = if place - line.start <= before * 2 { line.start } else { place - before };
+    (from, line.end.min(place + after))
+}
+
+/// A search for many short strings at once: by SIMD where the machine has it, else by an automaton.
+#[derive(Debug)]
+enum Search {
+    Packed(packed::Searcher),
+    Automaton(AhoCorasick),
+    Nothing,
+}
+
+static SEARCH_TROUBLE: LazyLock<Search> = LazyLock::new(|| Search::new(&TROUBLE));
+static SEARCH_OUTLINE: LazyLock<Search> = LazyLock::new(|| Search::new(&OUTLINE));
+
+impl Search {
+    fn new(words: &[&str]) -> Self {
+        match packed::Searcher::new(words) {
+            Some(packed) => Self::Packed(packed),
+            None => AhoCorasick::new(words).map_or(Self::Nothing, Self::Automaton),
+        }
+    }
+
+    fn find(&self, text: &[u8], from: usize) -> Option<(usize, usize)> {
+        let span = Span { start: from.min(text.len()), end: text.len() };
+        let found = match self {
+            Self::Packed(packed) => packed.find_in(text, span),
+            Self::Automaton(automaton) => automaton.find(aho_corasick::Input::new(text).span(span)),
+            Self::Nothing => None,
+        };
+        found.map(|found| (found.start(), found.end()))
+    }
+}
