@@ -9,6 +9,7 @@ mod file;
 mod judge;
 mod report;
 pub mod skills;
+pub mod spill;
 
 pub use compact::{CompactOptions, Compacted, compact};
 pub use context::{Context, Large, Marks, Odd, context};

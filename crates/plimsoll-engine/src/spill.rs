@@ -24,7 +24,7 @@ use std::path::PathBuf;
 use std::time::SystemTime;
 
 use plimsoll::Bytes;
-use plimsoll::cap::{Capped, Capper, Kind, Marker, Naming, Policy, Saved, cap};
+use plimsoll::cap::{Cap, Capped, Capper, Kind, Marker, Naming, Policy, Saved, batch, cap};
 use plimsoll::id::{ArtifactId, Record, SessionId, ToolCallId};
 use plimsoll_store::{NewResult, ResultDraft, Store, StoreError, StoredResult};
 
@@ -233,6 +233,68 @@ impl SpillStream<'_> {
             Err(fault) => Spilled::unsaved(cut(&Naming::unsaved()), fault),
         }
     }
+}
+
+/// Does what [`spill`] does on a thread for blocking work.
+///
+/// ```
+/// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+/// use plimsoll::cap::Policy;
+/// use plimsoll::id::{SessionId, ToolCallId};
+/// use plimsoll_engine::spill::{ToolResult, spill_async};
+/// use plimsoll_store::Store;
+///
+/// let (store, session, call) = (Store::memory(), SessionId::new("s1"), ToolCallId::new("toolu_01"));
+/// let output = vec![b'x'; 1 << 20];
+/// let capped = spill_async(&store, &ToolResult::new(&session, &call), output, &Policy::default()).await;
+/// assert!(capped.text.len() <= 128 * 1024);
+/// # });
+/// # Ok::<(), std::io::Error>(())
+/// ```
+///
+/// # Panics
+/// If it is called outside of a tokio runtime.
+#[cfg(feature = "tokio")]
+pub async fn spill_async(
+    store: &Store,
+    result: &ToolResult<'_>,
+    content: impl Into<std::sync::Arc<[u8]>>,
+    policy: &Policy,
+) -> Spilled {
+    let (store, policy, content) = (store.clone(), *policy, content.into());
+    let (session, call) = (result.session.clone(), result.call.clone());
+    let (tool, arguments) = (result.tool.map(str::to_owned), result.arguments.map(str::to_owned));
+    let (shows_path, now, shared) = (result.shows_path, result.now, std::sync::Arc::clone(&content));
+    let spilled = tokio::task::spawn_blocking(move || {
+        let (tool, arguments) = (tool.as_deref(), arguments.as_deref());
+        let result = ToolResult { session: &session, call: &call, tool, arguments, shows_path, now };
+        spill(&store, &result, &shared, &policy)
+    });
+    spilled.await.unwrap_or_else(|error| {
+        let source = std::io::Error::other(error.to_string());
+        let fault = StoreError::Io { action: "store", path: "a tool result".into(), source };
+        Spilled::unsaved(cap(&content, &policy, &Naming::unsaved()), fault)
+    })
+}
+
+/// Spills the results of one parallel batch: each within the policy's cap, and all together within `together`.
+///
+/// Small ones keep everything, large ones share what is left, so that ten results of nine tenths of the cap do not
+/// overflow a context together.
+pub fn spill_batch(
+    store: &Store,
+    results: &[(ToolResult<'_>, &[u8])],
+    policy: &Policy,
+    together: Bytes,
+) -> Vec<Spilled> {
+    let sizes: Vec<Bytes> = results.iter().map(|(_, content)| Bytes::from(content.len())).collect();
+    let caps = batch(&sizes, policy.cap, Cap::Bytes(together));
+    let one = |((result, content), cap): (&(ToolResult<'_>, &[u8]), Cap)| {
+        let mut policy = *policy;
+        policy.cap = cap;
+        spill(store, result, content, &policy)
+    };
+    results.iter().zip(caps).map(one).collect()
 }
 
 /// Makes room for a result. A store that cannot be listed may still be written to: that fault is not the result's.

@@ -190,7 +190,10 @@ impl Store {
     }
 
     /// Lists what the store holds of one session, or of all.
-    pub(crate) fn inventory_of(&self, session: Option<&SessionId>) -> Result<Inventory> {
+    ///
+    /// # Errors
+    /// What the backend reports.
+    pub fn inventory_of(&self, session: Option<&SessionId>) -> Result<Inventory> {
         let mut errors = Vec::new();
         let inventory = self.take_stock(session, &mut errors);
         match errors.into_iter().next() {

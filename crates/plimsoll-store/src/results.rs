@@ -252,6 +252,53 @@ impl Store {
         serde_json::from_slice(&json).map(Some).map_err(damaged)
     }
 
+    /// Finds what is stored of this very content of a call, and stores nothing. It costs a look at one record, and a
+    /// second where the call has several contents.
+    ///
+    /// ```
+    /// use std::time::SystemTime;
+    /// use plimsoll::id::{SessionId, ToolCallId};
+    /// use plimsoll_store::{NewResult, Store};
+    ///
+    /// let store = Store::memory();
+    /// let (session, call) = (SessionId::new("s1"), ToolCallId::new("c1"));
+    /// let result = NewResult {
+    ///     session: &session, call: &call, content: b"one", tool: None, arguments: None, kind: None,
+    ///     now: SystemTime::now(),
+    /// };
+    /// let stored = store.put_result(&result, |_, _| None)?;
+    /// assert_eq!(store.find_result(&session, &call, b"one")?, Some(stored).map(|s| plimsoll_store::StoredResult { first: false, ..s }));
+    /// assert_eq!(store.find_result(&session, &call, b"two")?, None);
+    /// # Ok::<(), plimsoll_store::StoreError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`result_meta`](Self::result_meta).
+    pub fn find_result(
+        &self,
+        session: &SessionId,
+        call: &ToolCallId,
+        content: &[u8],
+    ) -> Result<Option<StoredResult>> {
+        let id = ArtifactId::new(session, call);
+        let Some(meta) = self.result_meta(&id)? else {
+            return Ok(None);
+        };
+        let mut digest = Digest::new(session, call, u64::MAX);
+        digest.update(content);
+        let digested = digest.finish();
+        // Of a content over the quota the whole is told by its hash.
+        let is_it = |meta: &ResultMeta| {
+            let blake3 = meta.whole.as_ref().map_or(&meta.blake3, |whole| &whole.blake3);
+            meta.is_of(session, call) && *blake3 == digested.blake3
+        };
+        if is_it(&meta) {
+            return Ok(Some(StoredResult { id, meta, first: false }));
+        }
+        let variant = self.result_meta(&digested.variant)?.filter(is_it);
+        Ok(variant.map(|meta| StoredResult { id: digested.variant, meta, first: false }))
+    }
+
     /// Lists the further contents of the call that a plain id names, without opening more than those that may be one.
     pub fn variants(&self, id: &ArtifactId) -> Result<Vec<ArtifactId>> {
         let mut variants = Vec::new();

@@ -24,7 +24,10 @@ pub(crate) fn run(arguments: &RecallArgs, global: &Global, output: &mut Output) 
         RecallId::Epoch(_) => Vec::new(),
     };
     if !others.is_empty() && !arguments.json {
-        output.say(&format!("plimsoll: {id} is the first content of its call; there are also {}\n", others.join(", ")))?;
+        output.say(&format!(
+            "plimsoll: {id} is the first content of its call; there are also {}\n",
+            others.join(", ")
+        ))?;
     }
     if let Some(expression) = &arguments.grep {
         return grep(arguments, &pattern(expression, true)?, &recalled, output);

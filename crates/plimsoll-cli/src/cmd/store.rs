@@ -253,7 +253,8 @@ fn rm(store: &Store, ids: &[String], json: bool, output: &mut Output) -> Result<
         } else if artifacts == 0 && archived == 0 {
             output.say(&format!("plimsoll: no session {} is stored here\n", plain(given)))?;
         } else {
-            let archived = if archived == 0 { String::new() } else { format!(" and {archived} records of compactions") };
+            let archived =
+                if archived == 0 { String::new() } else { format!(" and {archived} records of compactions") };
             output.print(&format!("removed {artifacts} results{archived}, {}\n", Bytes(bytes)))?;
         }
         if artifacts == 0 && archived == 0 {
@@ -294,7 +295,11 @@ fn prune(store: &Store, keep: &[String], dry_run: bool, json: bool, output: &mut
             output.print(&format!("{:>10}  {dim}{:<13}{end}  {body}\n", "", "unused epoch"))?;
         }
         let verb = if dry_run { "would free" } else { "freed" };
-        output.print(&format!("{verb} {}; {} of results stay\n", Bytes(*freed), Bytes(pruned.left.results_bytes())))?;
+        output.print(&format!(
+            "{verb} {}; {} of results stay\n",
+            Bytes(*freed),
+            Bytes(pruned.left.results_bytes())
+        ))?;
         if let Some(errors) = pruned.error() {
             output.say(&format!("plimsoll: not everything could be pruned:\n{errors}\n"))?;
         }
@@ -307,7 +312,7 @@ fn why(why: Why) -> &'static str {
         Why::Age => "30 days old",
         Why::SessionQuota => "session quota",
         Why::TotalQuota => "store quota",
-        Why::Asked => "asked",
+        _ => "asked",
     }
 }
 

@@ -24,7 +24,10 @@ fn a_mistake_is_wrong_usage_and_names_the_line() {
     bench.write("c.toml", "\n[store]\nmax_totl = 1\n");
     for arguments in [["--config", "c.toml", "config"].as_slice(), &["recall", "s/x", "--config", "c.toml"]] {
         let said = bench.run(arguments).code(2).err();
-        assert!(said.contains("c.toml:3: there is no setting `store.max_totl`; is `store.max_total` meant?"), "{said}");
+        assert!(
+            said.contains("c.toml:3: there is no setting `store.max_totl`; is `store.max_total` meant?"),
+            "{said}"
+        );
     }
     let said = bench.run(["--config", "nowhere.toml", "config"]).code(2).err();
     assert!(said.contains("nowhere.toml"), "{said}");

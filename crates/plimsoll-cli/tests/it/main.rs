@@ -59,12 +59,7 @@ impl Bench {
     #[expect(clippy::unused_self, reason = "the command runs at this bench")]
     fn feed(&self, mut command: Command, input: &[u8]) -> Ran {
         use std::io::Write as _;
-        let mut child = command
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut stdin = child.stdin.take().unwrap();
         let input = input.to_vec();
         let writer = std::thread::spawn(move || {

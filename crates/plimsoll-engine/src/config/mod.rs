@@ -23,6 +23,7 @@ use std::path::PathBuf;
 
 use plimsoll::Bytes;
 use plimsoll::budget::{Mark, Policy};
+use plimsoll_store::Quotas;
 
 pub use layer::{ConfigError, Layer};
 pub use load::{Places, load};
@@ -134,10 +135,20 @@ impl Config {
         self.text("cap.shape") == Some("classic")
     }
 
-    /// Gives a size that bounds the store: `store.max_artifact`, `store.max_stream`, `store.max_session` or
-    /// `store.max_total`.
-    pub fn store_bound(&self, key: &str) -> Option<Bytes> {
-        self.size(key)
+    /// Gives how much the store keeps.
+    pub fn quotas(&self) -> Quotas {
+        let mut quotas = Quotas::default();
+        for (key, quota) in [
+            ("store.max_artifact", &mut quotas.max_artifact),
+            ("store.max_stream", &mut quotas.max_stream),
+            ("store.max_session", &mut quotas.max_session),
+            ("store.max_total", &mut quotas.max_total),
+        ] {
+            if let Some(Bytes(bytes)) = self.size(key) {
+                *quota = bytes;
+            }
+        }
+        quotas
     }
 
     /// Gives the profile of compactions.

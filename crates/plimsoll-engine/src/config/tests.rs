@@ -19,7 +19,7 @@ fn the_table_is_sorted_and_its_names_are_unique() {
 fn defaults_are_those_of_the_rooms_that_use_them() {
     let config = Config::default();
     assert_eq!(config.policy(), Policy::default());
-    assert_eq!(config.store_bound("store.max_artifact"), Some(Bytes(256 << 20)));
+    assert_eq!(config.quotas(), Quotas::default());
     assert_eq!((config.store(), config.cap(), config.classic()), (None, None, false));
 }
 
@@ -108,7 +108,7 @@ fn files_are_found_where_they_are_said_to_be() {
     places.system = None;
     let loaded = load(&places, Layer::default(), Layer::default()).unwrap();
     assert_eq!(loaded.cap(), Some(Bytes(5)), "the nearest file of the repository");
-    assert_eq!(loaded.store_bound("store.max_total"), Some(Bytes(8)), "the user's file below it");
+    assert_eq!(loaded.quotas().max_total, 8, "the user's file below it");
 
     let named = places.clone().with_named(Some(root.join("other.toml")));
     assert!(matches!(load(&named, Layer::default(), Layer::default()), Err(ConfigError::Read { .. })));

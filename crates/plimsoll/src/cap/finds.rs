@@ -31,7 +31,7 @@ pub(super) struct Find {
 }
 
 /// The lines that stand out: of each weight the first and the last.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Finds {
     each: usize,
     kept: [(Vec<Find>, VecDeque<Find>); 3],
@@ -103,7 +103,8 @@ impl Finds {
                 from_front = !from_front;
                 let times = times.get(&find.line).copied().unwrap_or(1);
                 let repeats = if times > 1 { format!(" (and {} like it)", times - 1) } else { String::new() };
-                let shown = Shown { line: find.line, at: find.at, text: format!("{}: {}{repeats}\n", find.line, find.text) };
+                let shown =
+                    Shown { line: find.line, at: find.at, text: format!("{}: {}{repeats}\n", find.line, find.text) };
                 if shown.text.len() > left {
                     break;
                 }
@@ -118,7 +119,8 @@ impl Finds {
 
     fn add_following(&self, chosen: &mut Vec<Shown>, within: &Range<u64>, mut left: usize) {
         let mut taken: std::collections::HashSet<u64> = chosen.iter().map(|shown| shown.line).collect();
-        let failures = self.kept.get(Weight::Failure as usize).into_iter().flat_map(|(first, last)| first.iter().chain(last));
+        let failures =
+            self.kept.get(Weight::Failure as usize).into_iter().flat_map(|(first, last)| first.iter().chain(last));
         for find in failures.filter(|find| within.contains(&find.at)) {
             if !taken.contains(&find.line) {
                 continue;

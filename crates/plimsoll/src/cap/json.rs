@@ -35,7 +35,7 @@ pub(super) enum State {
     Bad,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Frame {
     /// Where its container is kept, if it is.
     node: Option<usize>,
@@ -54,7 +54,7 @@ enum Expects {
 }
 
 /// The reading itself.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Json {
     nodes: Vec<Value>,
     most: usize,
@@ -253,7 +253,8 @@ impl Json {
     /// Hangs a value into the innermost container, and counts it.
     fn hang(&mut self, node: Option<usize>) {
         let place = self.stack.last().and_then(|frame| frame.node);
-        if let Some(Value::Object(container) | Value::Array(container)) = place.and_then(|at| self.nodes.get_mut(at)) {
+        if let Some(Value::Object(container) | Value::Array(container)) = place.and_then(|at| self.nodes.get_mut(at))
+        {
             container.count += 1;
             if let Some(node) = node {
                 container.kept.push((std::mem::take(&mut self.key), node));

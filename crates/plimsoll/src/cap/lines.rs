@@ -34,7 +34,7 @@ pub(super) enum Look {
 }
 
 /// The passing itself.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Lines {
     look: Look,
     /// Not yet looked at. But for the first block it begins with the end of what was: a line feed, or a seam.
@@ -132,7 +132,8 @@ impl Lines {
             if let Some((weight, place)) = best
                 && hit.is_none_or(|(start, _)| start >= line.end)
             {
-                number += memchr::memchr_iter(b'\n', region.get(counted..line.start).unwrap_or_default()).count() as u64;
+                number +=
+                    memchr::memchr_iter(b'\n', region.get(counted..line.start).unwrap_or_default()).count() as u64;
                 counted = line.start;
                 self.note(region, &line, place, (number, weight));
                 noted |= line.end == region.len();
@@ -188,7 +189,7 @@ fn around(line: &std::ops::Range<usize>, place: usize) -> (usize, usize) {
 }
 
 /// A search for many short strings at once: by SIMD where the machine has it, else by an automaton.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 enum Search {
     Packed(packed::Searcher),
     Automaton(AhoCorasick),

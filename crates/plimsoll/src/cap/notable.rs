@@ -15,17 +15,70 @@ pub(super) enum Weight {
 ///
 /// The first letter is left out where it may be a capital. A line feed stands for the beginning of a line.
 pub(super) const TROUBLE: [&str; 30] = [
-    "rror", "RROR", "ERR!", "ailed", "ailure", "FAIL", "fatal", "Fatal", "FATAL", "panic", "Panic", "PANIC",
-    "Traceback", "xception", "arning", "WARN", "*** ", "denied", "ot found", "annot ", "undefined ", "o such file",
-    "egmentation fault", "ore dumped", "imed out", "xit code ", "xit status ", "xited with", "\nE   ", "Killed",
+    "rror",
+    "RROR",
+    "ERR!",
+    "ailed",
+    "ailure",
+    "FAIL",
+    "fatal",
+    "Fatal",
+    "FATAL",
+    "panic",
+    "Panic",
+    "PANIC",
+    "Traceback",
+    "xception",
+    "arning",
+    "WARN",
+    "*** ",
+    "denied",
+    "ot found",
+    "annot ",
+    "undefined ",
+    "o such file",
+    "egmentation fault",
+    "ore dumped",
+    "imed out",
+    "xit code ",
+    "xit status ",
+    "xited with",
+    "\nE   ",
+    "Killed",
 ];
 
 /// Beginnings of lines that make an outline of a file: headings and definitions.
 pub(super) const OUTLINE: [&str; 30] = [
-    "\n# ", "\n## ", "\n### ", "\nfn ", "\npub fn ", "\npub(crate) fn ", "\nasync fn ", "\npub async fn ", "\nstruct ",
-    "\npub struct ", "\nenum ", "\npub enum ", "\ntrait ", "\npub trait ", "\nimpl", "\nmod ", "\npub mod ", "\nclass ",
-    "\ndef ", "\nasync def ", "\n    def ", "\nfunction ", "\nasync function ", "\nexport ", "\ninterface ", "\nfunc ",
-    "\ntype ", "\npublic ", "\nnamespace ", "\nmodule ",
+    "\n# ",
+    "\n## ",
+    "\n### ",
+    "\nfn ",
+    "\npub fn ",
+    "\npub(crate) fn ",
+    "\nasync fn ",
+    "\npub async fn ",
+    "\nstruct ",
+    "\npub struct ",
+    "\nenum ",
+    "\npub enum ",
+    "\ntrait ",
+    "\npub trait ",
+    "\nimpl",
+    "\nmod ",
+    "\npub mod ",
+    "\nclass ",
+    "\ndef ",
+    "\nasync def ",
+    "\n    def ",
+    "\nfunction ",
+    "\nasync function ",
+    "\nexport ",
+    "\ninterface ",
+    "\nfunc ",
+    "\ntype ",
+    "\npublic ",
+    "\nnamespace ",
+    "\nmodule ",
 ];
 
 /// Weighs a line by one place in it where part of a word was found. None if that word means no harm there.
@@ -110,7 +163,8 @@ fn is_of_nothing(before: &[u8], after: &[u8]) -> bool {
     if nothing.iter().any(|nothing| value.starts_with(nothing)) {
         return true;
     }
-    value.first() == Some(&b'0') && value.get(1).is_none_or(|byte| !byte.is_ascii_digit() && *byte != b'.' && *byte != b'x')
+    value.first() == Some(&b'0')
+        && value.get(1).is_none_or(|byte| !byte.is_ascii_digit() && *byte != b'.' && *byte != b'x')
 }
 
 fn exit_status(after: &[u8]) -> Option<u64> {

@@ -164,8 +164,9 @@ mod tests {
 
     #[test]
     fn minified_json_is_shown_by_keys_lengths_and_first_elements() {
-        let rows: Vec<String> =
-            (0..500).map(|n| format!(r#"{{"id":{n},"name":"row {n}","tags":["a","b"],"body":"{}"}}"#, "x".repeat(300))).collect();
+        let rows: Vec<String> = (0..500)
+            .map(|n| format!(r#"{{"id":{n},"name":"row {n}","tags":["a","b"],"body":"{}"}}"#, "x".repeat(300)))
+            .collect();
         let text = format!(r#"{{"total":500,"rows":[{}],"error":null}}"#, rows.join(","));
         insta::assert_snapshot!(of(&text, 600).unwrap(), @r#"
         "#);

@@ -38,8 +38,11 @@ impl Middle {
             Self::Nothing => String::new(),
             Self::Structure(text) => text.clone(),
             Self::Lines(heading, lines) => {
-                let lines: String =
-                    lines.iter().filter(|shown| within.contains(&shown.at)).map(|shown| shown.text.as_str()).collect();
+                let lines: String = lines
+                    .iter()
+                    .filter(|shown| within.contains(&shown.at))
+                    .map(|shown| shown.text.as_str())
+                    .collect();
                 if lines.is_empty() { lines } else { [heading, lines.as_str()].concat() }
             }
         }
@@ -184,10 +187,8 @@ fn middle(seen: &Seen<'_>, kind: Kind, room: usize, left_out: &Range<u64>) -> Mi
         }
         Kind::Json => {
             let heading = "[plimsoll: its structure]\n";
-            let shown = found
-                .json
-                .as_ref()
-                .and_then(|json| outline(json, room.saturating_sub(heading.len() + closing)));
+            let shown =
+                found.json.as_ref().and_then(|json| outline(json, room.saturating_sub(heading.len() + closing)));
             shown.map_or(Middle::Nothing, |outline| Middle::Structure([heading, &outline].concat()))
         }
         Kind::Table => {

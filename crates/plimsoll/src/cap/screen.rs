@@ -232,7 +232,8 @@ impl Drawing {
                 match last {
                     // Up: the lines from there on are drawn anew.
                     Some(b'A' | b'F') => {
-                        self.row.over = self.row.over.saturating_add(number.parse::<usize>().unwrap_or(1).clamp(1, 200));
+                        self.row.over =
+                            self.row.over.saturating_add(number.parse::<usize>().unwrap_or(1).clamp(1, 200));
                         self.clear();
                     }
                     // To a column, or a place on the screen.

@@ -69,9 +69,8 @@ pub(super) fn notes(total: Bytes, naming: &Naming<'_>) -> Vec<Cow<'static, str>>
         Saved::Whole => format!("{total} bytes in all"),
         Saved::First(Bytes(first)) => format!("{total} bytes in all, first {first} bytes saved"),
         Saved::Not => {
-            steps.push(format!(
-                "{total} bytes in all, the middle could NOT be saved: run again with narrower output"
-            ));
+            steps
+                .push(format!("{total} bytes in all, the middle could NOT be saved: run again with narrower output"));
             format!("{total} bytes in all, NOT saved")
         }
     };

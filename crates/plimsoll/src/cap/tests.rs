@@ -23,7 +23,8 @@ fn any_text() -> impl Strategy<Value = Vec<u8>> {
         Just("diff --git a/x b/x\n"),
         Just("a,b,c\n1,2,3\n4,5,6\n7,8,9\n")
     ];
-    (head, proptest::collection::vec(piece, 0..120)).prop_map(|(head, pieces)| [head.as_bytes(), &pieces.concat()].concat())
+    (head, proptest::collection::vec(piece, 0..120))
+        .prop_map(|(head, pieces)| [head.as_bytes(), &pieces.concat()].concat())
 }
 
 fn any_policy() -> impl Strategy<Value = Policy> {
