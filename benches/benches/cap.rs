@@ -30,30 +30,39 @@ fn log() -> Vec<u8> {
     filled(|number| match number {
         123_456 => "error[E0308]: mismatched types\n  --> src/main.rs:1:1\n".to_owned(),
         number if number % 500 == 0 => format!("warning: unused variable `x{number}`\n"),
-        number => format!("[{number:>7}] Compiling object src/module_{}/file_{number}.c -> build/{number}.o\n", number % 97),
+        number => {
+            format!("[{number:>7}] Compiling object src/module_{}/file_{number}.c -> build/{number}.o\n", number % 97)
+        }
     })
 }
 
 fn trouble() -> Vec<u8> {
-    filled(|number| format!("2026-01-02T03:04:05 ERROR worker {number} request {} failed: connection refused\n", number * 7))
+    filled(|number| {
+        format!("2026-01-02T03:04:05 ERROR worker {number} request {} failed: connection refused\n", number * 7)
+    })
 }
 
 fn json() -> Vec<u8> {
-    let rows = filled(|number| format!(r#"{{"id":{number},"name":"row {number}","tags":["a","b"],"body":"some text here"}},"#));
+    let rows = filled(|number| {
+        format!(r#"{{"id":{number},"name":"row {number}","tags":["a","b"],"body":"some text here"}},"#)
+    });
     [b"[", rows.as_slice(), b"{}]"].concat()
 }
 
 fn animation() -> Vec<u8> {
-    filled(|number| format!("\r\u{1b}[2K\u{1b}[32mdownloading\u{1b}[0m {number} of 1000000{}", if number % 50 == 0 { "\n" } else { "" }))
+    filled(|number| {
+        format!(
+            "\r\u{1b}[2K\u{1b}[32mdownloading\u{1b}[0m {number} of 1000000{}",
+            if number % 50 == 0 { "\n" } else { "" }
+        )
+    })
 }
 
 #[divan::bench(args = ["log", "trouble", "json", "animation"])]
 fn buffer(bencher: divan::Bencher<'_, '_>, what: &str) {
     let text = made(what);
     let policy = Policy::new(Bytes(CAP));
-    bencher
-        .counter(BytesCount::of_slice(&text))
-        .bench_local(|| cap(&text, &policy, &Naming::unsaved()).text.len());
+    bencher.counter(BytesCount::of_slice(&text)).bench_local(|| cap(&text, &policy, &Naming::unsaved()).text.len());
 }
 
 #[divan::bench(args = ["log", "trouble", "json", "animation"])]

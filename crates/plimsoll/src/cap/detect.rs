@@ -66,7 +66,9 @@ fn json(start: &[u8], lines: &[&[u8]]) -> Option<Kind> {
     }
     let whole = |line: &&[u8]| {
         let line = line.trim_ascii();
-        line.is_empty() || line.starts_with(b"{") && line.ends_with(b"}") || line.starts_with(b"[") && line.ends_with(b"]")
+        line.is_empty()
+            || line.starts_with(b"{") && line.ends_with(b"}")
+            || line.starts_with(b"[") && line.ends_with(b"]")
     };
     let filled = lines.iter().filter(|line| !line.trim_ascii().is_empty()).count();
     if filled >= 2 && lines.iter().all(whole) {
@@ -144,6 +146,22 @@ fn looks(lines: &[&[u8]]) -> Option<Kind> {
     }
 }
 
+/// What log lines begin with.
+const LEVELS: [&[u8]; 12] = [
+    b"[INFO]",
+    b"[WARN]",
+    b"[ERROR]",
+    b"[DEBUG]",
+    b"[WARNING]",
+    b"INFO ",
+    b"WARN ",
+    b"DEBUG ",
+    b"ERROR ",
+    b"INFO:",
+    b"DEBUG:",
+    b"make[",
+];
+
 /// A line with a time or a level at its beginning.
 fn logged(line: &[u8]) -> bool {
     let start = line.get(..40).unwrap_or(line);
@@ -151,17 +169,14 @@ fn logged(line: &[u8]) -> bool {
     let clock = (0..start.len().saturating_sub(4)).any(|at| {
         digits(at) && digits(at + 1) && start.get(at + 2) == Some(&b':') && digits(at + 3) && digits(at + 4)
     });
-    const LEVELS: [&[u8]; 12] = [
-        b"[INFO]", b"[WARN]", b"[ERROR]", b"[DEBUG]", b"[WARNING]", b"INFO ", b"WARN ", b"DEBUG ", b"ERROR ", b"INFO:",
-        b"DEBUG:", b"make[",
-    ];
     clock || LEVELS.iter().any(|level| memchr::memmem::find(start, level).is_some())
 }
 
 /// A path, or a search hit: `path:12:text`.
 fn listed(line: &[u8]) -> bool {
     let head = memchr::memchr(b':', line).and_then(|colon| line.get(..colon)).unwrap_or(line);
-    let is_path = |name: &[u8]| !name.is_empty() && !name.contains(&b' ') && name.iter().any(|b| matches!(b, b'/' | b'.'));
+    let is_path =
+        |name: &[u8]| !name.is_empty() && !name.contains(&b' ') && name.iter().any(|b| matches!(b, b'/' | b'.'));
     is_path(head) || line.starts_with(b"-rw") || line.starts_with(b"drwx") || line.starts_with(b"total ")
 }
 

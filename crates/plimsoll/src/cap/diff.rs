@@ -161,7 +161,14 @@ impl DiffFiles {
         }
         let mut left = count;
         for file in &self.files {
-            let mut row = format!("  {}: {} {}, +{} -{}", file.path, file.hunks, if file.hunks == 1 { "hunk" } else { "hunks" }, file.added, file.removed);
+            let mut row = format!(
+                "  {}: {} {}, +{} -{}",
+                file.path,
+                file.hunks,
+                if file.hunks == 1 { "hunk" } else { "hunks" },
+                file.added,
+                file.removed
+            );
             if !file.note.is_empty() {
                 let _ = write!(row, ", {}", file.note);
             }

@@ -54,7 +54,9 @@ impl Finds {
 
     #[cfg(test)]
     pub(super) fn holds(&self) -> usize {
-        let of = |find: &Find| find.text.capacity() + find.after.iter().map(String::capacity).sum::<usize>() + size_of::<Find>();
+        let of = |find: &Find| {
+            find.text.capacity() + find.after.iter().map(String::capacity).sum::<usize>() + size_of::<Find>()
+        };
         let kept = self.kept.iter().flat_map(|(first, last)| first.iter().chain(last)).map(of).sum::<usize>();
         kept + self.seen.capacity() * 48
     }
@@ -110,7 +112,8 @@ impl Finds {
                 from_front = !from_front;
                 let times = times.get(&find.line).copied().unwrap_or(1);
                 let repeats = if times > 1 { format!(" (and {} like it)", times - 1) } else { String::new() };
-                let shown = Shown { line: find.line, at: find.at, text: format!("{}: {}{repeats}\n", find.line, find.text) };
+                let shown =
+                    Shown { line: find.line, at: find.at, text: format!("{}: {}{repeats}\n", find.line, find.text) };
                 if shown.text.len() > left {
                     break;
                 }
@@ -125,7 +128,8 @@ impl Finds {
 
     fn add_following(&self, chosen: &mut Vec<Shown>, within: &Range<u64>, mut left: usize) {
         let mut taken: std::collections::HashSet<u64> = chosen.iter().map(|shown| shown.line).collect();
-        let failures = self.kept.get(Weight::Failure as usize).into_iter().flat_map(|(first, last)| first.iter().chain(last));
+        let failures =
+            self.kept.get(Weight::Failure as usize).into_iter().flat_map(|(first, last)| first.iter().chain(last));
         for find in failures.filter(|find| within.contains(&find.at)) {
             if !taken.contains(&find.line) {
                 continue;

@@ -175,12 +175,11 @@ impl Json {
         let depth = self.stack.len();
         let each = match (depth, frame.object) {
             (1, true) => 400,
-            (1, false) => 24,
             (2, true) => 80,
             (2, false) => 8,
             (3, true) => 40,
             (3, false) => 4,
-            (4..=6, true) => 24,
+            (1, false) | (4..=6, true) => 24,
             (4..=6, false) => 2,
             _ => 0,
         };
@@ -257,7 +256,8 @@ impl Json {
     /// Hangs a value into the innermost container, and counts it.
     fn hang(&mut self, node: Option<usize>) {
         let place = self.stack.last().and_then(|frame| frame.node);
-        if let Some(Value::Object(container) | Value::Array(container)) = place.and_then(|at| self.nodes.get_mut(at)) {
+        if let Some(Value::Object(container) | Value::Array(container)) = place.and_then(|at| self.nodes.get_mut(at))
+        {
             container.count += 1;
             if let Some(node) = node {
                 container.kept.push((std::mem::take(&mut self.key), node));

@@ -76,15 +76,36 @@ impl Kind {
     /// ```
     pub fn of_tool(tool: &str) -> Option<Self> {
         const OUTPUT: [&str; 13] = [
-            "bash", "shell", "exec", "execcommand", "localshell", "terminal", "runcommand", "execute",
-            "executecommand", "runshellcommand", "powershell", "bashoutput", "taskoutput",
+            "bash",
+            "shell",
+            "exec",
+            "execcommand",
+            "localshell",
+            "terminal",
+            "runcommand",
+            "execute",
+            "executecommand",
+            "runshellcommand",
+            "powershell",
+            "bashoutput",
+            "taskoutput",
         ];
-        const FILE: [&str; 9] = [
-            "read", "readfile", "view", "cat", "openfile", "notebookread", "viewfile", "webfetch", "readmanyfiles",
-        ];
+        const FILE: [&str; 9] =
+            ["read", "readfile", "view", "cat", "openfile", "notebookread", "viewfile", "webfetch", "readmanyfiles"];
         const LISTING: [&str; 13] = [
-            "grep", "glob", "ls", "list", "listdir", "listdirectory", "find", "search", "searchfiles", "ripgrep",
-            "listfiles", "searchfilecontent", "websearch",
+            "grep",
+            "glob",
+            "ls",
+            "list",
+            "listdir",
+            "listdirectory",
+            "find",
+            "search",
+            "searchfiles",
+            "ripgrep",
+            "listfiles",
+            "searchfilecontent",
+            "websearch",
         ];
         let bare = tool.rsplit("__").next().unwrap_or(tool);
         let bare = bare.rsplit(['.', '/', ':']).next().unwrap_or(bare);

@@ -137,7 +137,8 @@ impl Lines {
             if let Some((weight, place)) = best
                 && hit.is_none_or(|(start, _)| start >= line.end)
             {
-                number += memchr::memchr_iter(b'\n', region.get(counted..line.start).unwrap_or_default()).count() as u64;
+                number +=
+                    memchr::memchr_iter(b'\n', region.get(counted..line.start).unwrap_or_default()).count() as u64;
                 counted = line.start;
                 self.note(region, &line, place, (number, weight));
                 noted |= line.end == region.len();

@@ -193,7 +193,9 @@ fn unquote(rest: &mut &str) -> Option<String> {
                     let (hex, after) = characters.as_str().strip_prefix('{')?.split_once('}')?;
                     let c = char::from_u32(u32::from_str_radix(hex, 16).ok()?)?;
                     // Only what is written so: everything has one form.
-                    if format!("{:x}", u32::from(c)) != hex || !(c.is_control() || matches!(c, '\u{2028}' | '\u{2029}')) {
+                    if format!("{:x}", u32::from(c)) != hex
+                        || !(c.is_control() || matches!(c, '\u{2028}' | '\u{2029}'))
+                    {
                         return None;
                     }
                     path.push(c);
@@ -210,6 +212,7 @@ fn unquote(rest: &mut &str) -> Option<String> {
 }
 
 #[cfg(test)]
+#[expect(clippy::string_slice, reason = "a wrong boundary is a failed test")]
 mod tests {
     use proptest::prelude::*;
 

@@ -15,17 +15,70 @@ pub(super) enum Weight {
 ///
 /// The first letter is left out where it may be a capital. A line feed stands for the beginning of a line.
 pub(super) const TROUBLE: [&str; 30] = [
-    "rror", "RROR", "ERR!", "ailed", "ailure", "FAIL", "fatal", "Fatal", "FATAL", "panic", "Panic", "PANIC",
-    "Traceback", "xception", "arning", "WARN", "*** ", "denied", "ot found", "annot ", "undefined ", "o such file",
-    "egmentation fault", "ore dumped", "imed out", "xit code ", "xit status ", "xited with", "\nE   ", "Killed",
+    "rror",
+    "RROR",
+    "ERR!",
+    "ailed",
+    "ailure",
+    "FAIL",
+    "fatal",
+    "Fatal",
+    "FATAL",
+    "panic",
+    "Panic",
+    "PANIC",
+    "Traceback",
+    "xception",
+    "arning",
+    "WARN",
+    "*** ",
+    "denied",
+    "ot found",
+    "annot ",
+    "undefined ",
+    "o such file",
+    "egmentation fault",
+    "ore dumped",
+    "imed out",
+    "xit code ",
+    "xit status ",
+    "xited with",
+    "\nE   ",
+    "Killed",
 ];
 
 /// Beginnings of lines that make an outline of a file: headings and definitions.
 pub(super) const OUTLINE: [&str; 30] = [
-    "\n# ", "\n## ", "\n### ", "\nfn ", "\npub fn ", "\npub(crate) fn ", "\nasync fn ", "\npub async fn ", "\nstruct ",
-    "\npub struct ", "\nenum ", "\npub enum ", "\ntrait ", "\npub trait ", "\nimpl", "\nmod ", "\npub mod ", "\nclass ",
-    "\ndef ", "\nasync def ", "\n    def ", "\nfunction ", "\nasync function ", "\nexport ", "\ninterface ", "\nfunc ",
-    "\ntype ", "\npublic ", "\nnamespace ", "\nmodule ",
+    "\n# ",
+    "\n## ",
+    "\n### ",
+    "\nfn ",
+    "\npub fn ",
+    "\npub(crate) fn ",
+    "\nasync fn ",
+    "\npub async fn ",
+    "\nstruct ",
+    "\npub struct ",
+    "\nenum ",
+    "\npub enum ",
+    "\ntrait ",
+    "\npub trait ",
+    "\nimpl",
+    "\nmod ",
+    "\npub mod ",
+    "\nclass ",
+    "\ndef ",
+    "\nasync def ",
+    "\n    def ",
+    "\nfunction ",
+    "\nasync function ",
+    "\nexport ",
+    "\ninterface ",
+    "\nfunc ",
+    "\ntype ",
+    "\npublic ",
+    "\nnamespace ",
+    "\nmodule ",
 ];
 
 /// Weighs a line by one place in it where part of a word was found. None if that word means no harm there.
@@ -56,7 +109,8 @@ pub(super) fn weigh(line: &[u8], at: usize) -> Option<Weight> {
     let counted = before.trim_ascii_end().last().is_some_and(u8::is_ascii_digit);
     let named = matches!(after.first(), Some(b':' | b'[' | b'!'));
     // What source code says of errors, and what is quoted, is no news; nor is a test that passed.
-    let quoted = before.iter().filter(|byte| **byte == b'"').count() % 2 == 1 && !(before.ends_with(b"\"") && after.starts_with(b"\""));
+    let quoted =
+        memchr::memchr_iter(b'"', before).count() % 2 == 1 && !(before.ends_with(b"\"") && after.starts_with(b"\""));
     let code = quoted || matches!(line.trim_ascii_end().last(), Some(b'{' | b';' | b'('));
     if line.starts_with(b"PASSED") || line.trim_ascii_end().ends_with(b"PASSED") {
         return None;
@@ -124,7 +178,8 @@ fn is_of_nothing(before: &[u8], after: &[u8]) -> bool {
     if nothing.iter().any(|nothing| value.starts_with(nothing)) {
         return true;
     }
-    value.first() == Some(&b'0') && value.get(1).is_none_or(|byte| !byte.is_ascii_digit() && *byte != b'.' && *byte != b'x')
+    value.first() == Some(&b'0')
+        && value.get(1).is_none_or(|byte| !byte.is_ascii_digit() && *byte != b'.' && *byte != b'x')
 }
 
 fn exit_status(after: &[u8]) -> Option<u64> {

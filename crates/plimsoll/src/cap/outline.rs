@@ -26,7 +26,12 @@ fn detail(step: usize) -> Detail {
     let of = |most: usize, keeps: usize, least: usize| {
         (0..step).fold(most * 1_000, |left, _| left * keeps / 100).div_ceil(1_000).max(least)
     };
-    Detail { keys: of(400, 88, 3), elements: of(24, 90, 1), scalar: of(400, 91, 16), depth: 7 - step * 6 / (STEPS - 1) }
+    Detail {
+        keys: of(400, 88, 3),
+        elements: of(24, 90, 1),
+        scalar: of(400, 91, 16),
+        depth: 7 - step * 6 / (STEPS - 1),
+    }
 }
 
 /// Gives the outline with the most detail that fits, and whether more could be shown if there were room; none if not
@@ -189,8 +194,9 @@ mod tests {
 
     #[test]
     fn minified_json_is_shown_by_keys_lengths_and_first_elements() {
-        let rows: Vec<String> =
-            (0..500).map(|n| format!(r#"{{"id":{n},"name":"row {n}","tags":["a","b"],"body":"{}"}}"#, "x".repeat(300))).collect();
+        let rows: Vec<String> = (0..500)
+            .map(|n| format!(r#"{{"id":{n},"name":"row {n}","tags":["a","b"],"body":"{}"}}"#, "x".repeat(300)))
+            .collect();
         let text = format!(r#"{{"total":500,"rows":[{}],"error":null}}"#, rows.join(","));
         insta::assert_snapshot!(of(&text, 600).unwrap(), @r#"
         {

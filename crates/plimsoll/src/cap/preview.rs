@@ -40,8 +40,11 @@ impl Middle {
             Self::Nothing => String::new(),
             Self::Structure(text) | Self::Alone(text) => text.clone(),
             Self::Lines(heading, lines) => {
-                let lines: String =
-                    lines.iter().filter(|shown| within.contains(&shown.at)).map(|shown| shown.text.as_str()).collect();
+                let lines: String = lines
+                    .iter()
+                    .filter(|shown| within.contains(&shown.at))
+                    .map(|shown| shown.text.as_str())
+                    .collect();
                 if lines.is_empty() { lines } else { [heading, lines.as_str()].concat() }
             }
         }
@@ -187,10 +190,8 @@ fn middle(seen: &Seen<'_>, kind: Kind, room: usize, left_out: &Range<u64>) -> Mi
         }
         Kind::Json => {
             let heading = "[plimsoll: its structure]\n";
-            let shown = found
-                .json
-                .as_ref()
-                .and_then(|json| outline(json, room.saturating_sub(heading.len() + closing)));
+            let shown =
+                found.json.as_ref().and_then(|json| outline(json, room.saturating_sub(heading.len() + closing)));
             match shown {
                 None => Middle::Nothing,
                 Some((outline, true)) => Middle::Alone([heading, &outline].concat()),

@@ -111,7 +111,8 @@ pub fn cap_recalled(answer: &str, cap: impl Into<Cap>) -> Capped<'_> {
         None => format!("[first {kept} bytes of this answer; ask for less at a time]"),
     };
     // The closing line is longest when it stands for the most.
-    let Some(room) = limit.checked_sub(closing(page.len()).len().max(closing(0).len()) + 1).filter(|room| *room > 0) else {
+    let Some(room) = limit.checked_sub(closing(page.len()).len().max(closing(0).len()) + 1).filter(|room| *room > 0)
+    else {
         let (kept, text) = lossy_start(answer.as_bytes(), limit);
         return of(text, kept);
     };
@@ -120,6 +121,7 @@ pub fn cap_recalled(answer: &str, cap: impl Into<Cap>) -> Capped<'_> {
 }
 
 #[cfg(test)]
+#[expect(clippy::string_slice, reason = "a wrong boundary is a failed test")]
 mod tests {
     use proptest::prelude::*;
 

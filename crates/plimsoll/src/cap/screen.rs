@@ -232,12 +232,15 @@ impl Drawing {
                 match last {
                     // Up: the lines from there on are drawn anew.
                     Some(b'A' | b'F') => {
-                        self.row.over = self.row.over.saturating_add(number.parse::<usize>().unwrap_or(1).clamp(1, 200));
+                        self.row.over =
+                            self.row.over.saturating_add(number.parse::<usize>().unwrap_or(1).clamp(1, 200));
                         self.clear();
                     }
                     // To a column, or a place on the screen.
                     Some(b'G') if matches!(number, "" | "0" | "1") => self.overwrite = true,
-                    Some(b'H' | b'f') if number.rsplit(';').next().is_some_and(|column| matches!(column, "" | "0" | "1")) => {
+                    Some(b'H' | b'f')
+                        if number.rsplit(';').next().is_some_and(|column| matches!(column, "" | "0" | "1")) =>
+                    {
                         self.overwrite = true;
                     }
                     Some(b'K') if number == "2" => self.clear(),
@@ -301,6 +304,7 @@ pub(super) fn floor_character(text: &str, at: usize) -> usize {
 }
 
 #[cfg(test)]
+#[expect(clippy::string_slice, reason = "a wrong boundary is a failed test")]
 mod tests {
     use proptest::prelude::*;
 
@@ -321,7 +325,10 @@ mod tests {
 
     #[test]
     fn escape_sequences_are_not_shown() {
-        assert_eq!(shown("\u{1b}[1;31merror\u{1b}[0m: \u{1b}]8;;http://x\u{7}link\u{1b}]8;;\u{1b}\\\n"), "error: link\n");
+        assert_eq!(
+            shown("\u{1b}[1;31merror\u{1b}[0m: \u{1b}]8;;http://x\u{7}link\u{1b}]8;;\u{1b}\\\n"),
+            "error: link\n"
+        );
         assert_eq!(shown("\u{1b}(Bplain\u{1b}[?25h\n"), "plain\n");
         assert_eq!(shown("nul \0 byte\n"), "nul \u{fffd} byte\n");
         // One that is broken off does not take the rest along.

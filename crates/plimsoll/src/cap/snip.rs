@@ -69,9 +69,8 @@ pub(super) fn notes(total: Bytes, naming: &Naming<'_>) -> Vec<Cow<'static, str>>
         Saved::Whole => format!("{total} bytes in all"),
         Saved::First(Bytes(first)) => format!("{total} bytes in all, first {first} bytes saved"),
         Saved::Not => {
-            steps.push(format!(
-                "{total} bytes in all, the middle could NOT be saved: run again with narrower output"
-            ));
+            steps
+                .push(format!("{total} bytes in all, the middle could NOT be saved: run again with narrower output"));
             format!("{total} bytes in all, NOT saved")
         }
     };
@@ -206,7 +205,7 @@ mod tests {
                         continue;
                     };
                     assert!(text.starts_with(head) && text.ends_with(tail));
-                    assert_eq!(head.len() + tail.len() + removed as usize, text.len(), "{limit}");
+                    assert_eq!(head.len() + tail.len() + usize::try_from(removed).unwrap(), text.len(), "{limit}");
                     let wanted = 256.min(limit / 4);
                     assert!(tail.len() <= wanted && wanted - tail.len() < 4, "{limit}: {}", tail.len());
                     // The head has the rest, but for what a character or a digit more does not leave room for.

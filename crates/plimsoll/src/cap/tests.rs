@@ -23,7 +23,8 @@ fn any_text() -> impl Strategy<Value = Vec<u8>> {
         Just("diff --git a/x b/x\n"),
         Just("a,b,c\n1,2,3\n4,5,6\n7,8,9\n")
     ];
-    (head, proptest::collection::vec(piece, 0..120)).prop_map(|(head, pieces)| [head.as_bytes(), &pieces.concat()].concat())
+    (head, proptest::collection::vec(piece, 0..120))
+        .prop_map(|(head, pieces)| [head.as_bytes(), &pieces.concat()].concat())
 }
 
 fn any_policy() -> impl Strategy<Value = Policy> {
@@ -150,7 +151,8 @@ fn the_same_text_is_shown_the_same_whatever_is_near() {
 
 #[test]
 fn a_kind_shares_its_room_between_head_and_tail() {
-    let text: String = (0..5_000).map(|number| format!("item number {number} of the whole\n")).collect();
+    let lines: Vec<String> = (0..5_000).map(|number| format!("item number {number} of the whole\n")).collect();
+    let text = lines.concat();
     let share = |kind| {
         let capped = cap(text.as_bytes(), &Policy::new(Bytes(10_000)).with_kind(kind), &Naming::unsaved());
         let text = capped.as_str().into_owned();
@@ -164,12 +166,14 @@ fn a_kind_shares_its_room_between_head_and_tail() {
 
 #[test]
 fn lines_that_stand_out_take_a_quarter_of_the_cap_at_most() {
-    let text: String = (0..5_000)
+    let lines: Vec<String> = (0..5_000)
         .map(|number| format!("error: {} {number}\n", ["alpha", "beta", "gamma"][number % 3].repeat(1 + number % 40)))
         .collect();
+    let text = lines.concat();
     let capped = cap(text.as_bytes(), &Policy::new(Bytes(8_192)).with_kind(Kind::Log), &Naming::unsaved());
     let shown = capped.as_str();
-    let middle = shown.split_once("[plimsoll: lines").unwrap().1.split_once("[plimsoll: the content goes on").unwrap().0;
+    let middle =
+        shown.split_once("[plimsoll: lines").unwrap().1.split_once("[plimsoll: the content goes on").unwrap().0;
     assert!((1_500..=2_048).contains(&middle.len()), "{}", middle.len());
 }
 
