@@ -125,7 +125,7 @@ fn first_start(raw: &[u8], whole_lines: bool) -> usize {
     }
 }
 
-/// Shows one line, without its line feed and cut to a size: a window around `focus` if it is longer.
+/// Shows one line, without its line feed and cut to a size.
 pub(super) fn shown_line(line: &[u8], most: usize) -> String {
     let row = row(line, 0);
     let text = row.text.trim_end();

@@ -5,6 +5,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::Bytes;
 
+mod corpus;
+
 /// Texts of every width, lines long and short, escapes, and bytes that are no UTF-8.
 fn any_text() -> impl Strategy<Value = Vec<u8>> {
     let piece = prop_oneof![
