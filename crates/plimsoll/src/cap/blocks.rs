@@ -150,6 +150,7 @@ pub fn cap_blocks<'b, 'n>(
 }
 
 #[cfg(test)]
+#[expect(clippy::string_slice, reason = "a wrong boundary is a failed test")]
 mod tests {
     use proptest::prelude::*;
 

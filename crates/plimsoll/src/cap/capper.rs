@@ -150,6 +150,12 @@ impl Capper {
         Bytes(self.total)
     }
 
+    /// How many bytes of the text are held in all.
+    #[cfg(test)]
+    pub(super) fn holds(&self) -> usize {
+        self.head.capacity() + self.tail.capacity() + self.scan.as_ref().map_or(0, Scan::holds)
+    }
+
     /// Ends the text, and gives what is shown of it.
     pub fn finish(mut self, naming: &Naming<'_>) -> Capped<'static> {
         if !self.exceeded() {

@@ -127,8 +127,16 @@ fn looks(lines: &[&[u8]]) -> Option<Kind> {
     let filled: Vec<&[u8]> =
         lines.iter().copied().map(<[u8]>::trim_ascii).filter(|line| !line.is_empty()).take(100).collect();
     let share = |is: fn(&[u8]) -> bool| filled.iter().filter(|line| is(line)).count() * 100 / filled.len().max(1);
+    // Test runners and build tools announce themselves; `$` and `>` precede commands.
+    let announced = |line: &&[u8]| {
+        let begins: [&[u8]; 8] =
+            [b"=====", b"$ ", b"> ", b"   Compiling ", b"running ", b"npm ", b"+ ", b"collected "];
+        begins.iter().any(|begin| line.starts_with(begin.trim_ascii_start()))
+    };
     if filled.is_empty() {
         None
+    } else if filled.iter().take(5).any(announced) {
+        Some(Kind::Output)
     } else if filled.iter().any(|line| line.contains(&0x1B)) || share(logged) >= 30 {
         Some(Kind::Log)
     } else if filled.len() >= 3 && share(listed) >= 80 {
@@ -138,6 +146,22 @@ fn looks(lines: &[&[u8]]) -> Option<Kind> {
     }
 }
 
+/// What log lines begin with.
+const LEVELS: [&[u8]; 12] = [
+    b"[INFO]",
+    b"[WARN]",
+    b"[ERROR]",
+    b"[DEBUG]",
+    b"[WARNING]",
+    b"INFO ",
+    b"WARN ",
+    b"DEBUG ",
+    b"ERROR ",
+    b"INFO:",
+    b"DEBUG:",
+    b"make[",
+];
+
 /// A line with a time or a level at its beginning.
 fn logged(line: &[u8]) -> bool {
     let start = line.get(..40).unwrap_or(line);
@@ -145,20 +169,6 @@ fn logged(line: &[u8]) -> bool {
     let clock = (0..start.len().saturating_sub(4)).any(|at| {
         digits(at) && digits(at + 1) && start.get(at + 2) == Some(&b':') && digits(at + 3) && digits(at + 4)
     });
-    const LEVELS: [&[u8]; 12] = [
-        b"[INFO]",
-        b"[WARN]",
-        b"[ERROR]",
-        b"[DEBUG]",
-        b"[WARNING]",
-        b"INFO ",
-        b"WARN ",
-        b"DEBUG ",
-        b"ERROR ",
-        b"INFO:",
-        b"DEBUG:",
-        b"make[",
-    ];
     clock || LEVELS.iter().any(|level| memchr::memmem::find(start, level).is_some())
 }
 

@@ -22,7 +22,7 @@ const TOLD_APART: usize = 8_192;
 pub(super) struct Find {
     /// Its number, from 1.
     pub(super) line: u64,
-    /// Where it begins, in bytes from the text's beginning.
+    /// Where what is shown of it begins, in bytes from the text's beginning.
     pub(super) at: u64,
     /// As it is shown.
     pub(super) text: String,
@@ -50,6 +50,15 @@ impl Finds {
             scratch: Vec::new(),
             count: 0,
         }
+    }
+
+    #[cfg(test)]
+    pub(super) fn holds(&self) -> usize {
+        let of = |find: &Find| {
+            find.text.capacity() + find.after.iter().map(String::capacity).sum::<usize>() + size_of::<Find>()
+        };
+        let kept = self.kept.iter().flat_map(|(first, last)| first.iter().chain(last)).map(of).sum::<usize>();
+        kept + self.seen.capacity() * 48
     }
 
     /// Notes a line. What it looks like, and what follows it, is only made if it is kept.

@@ -2,8 +2,8 @@
 
 /// Nesting deeper than this is not taken for JSON.
 const DEEPEST: usize = 512;
-/// The most of a string or number that is kept, in bytes.
-const SCALAR: usize = 400;
+/// The most of a string or number that is kept, in bytes: at the top, and deeper.
+const SCALAR: [usize; 2] = [400, 200];
 
 /// A value, as much of it as is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,6 +58,8 @@ enum Expects {
 pub(super) struct Json {
     nodes: Vec<Value>,
     most: usize,
+    /// How many values there may be before the next one at the top: so that the first does not take all the room.
+    share: usize,
     stack: Vec<Frame>,
     state: State,
     ended: bool,
@@ -80,7 +82,8 @@ impl Json {
     pub(super) fn new(limit: usize) -> Self {
         Self {
             nodes: Vec::new(),
-            most: (limit / 8).clamp(256, 16_384),
+            most: (limit / 4).clamp(1_024, 12_288),
+            share: 0,
             stack: Vec::new(),
             state: State::Good,
             ended: false,
@@ -153,7 +156,8 @@ impl Json {
     fn take(&mut self, bytes: &[u8]) {
         self.length += bytes.len() as u64;
         if self.is_kept() {
-            let room = SCALAR.saturating_sub(self.scalar.len());
+            let most = if self.stack.len() < 2 { SCALAR[0] } else { SCALAR[1] };
+            let room = most.saturating_sub(self.scalar.len());
             self.scalar.extend_from_slice(bytes.get(..room).unwrap_or(bytes));
         }
     }
@@ -171,16 +175,15 @@ impl Json {
         let depth = self.stack.len();
         let each = match (depth, frame.object) {
             (1, true) => 400,
-            (1, false) => 24,
             (2, true) => 80,
             (2, false) => 8,
             (3, true) => 40,
             (3, false) => 4,
-            (4..=6, true) => 24,
+            (1, false) | (4..=6, true) => 24,
             (4..=6, false) => 2,
             _ => 0,
         };
-        container.kept.len() < each && (depth == 1 || self.nodes.len() < self.most)
+        container.kept.len() < each && (depth == 1 || self.nodes.len() < self.share)
     }
 
     fn step(&mut self, byte: u8) {
@@ -278,6 +281,9 @@ impl Json {
         let container = Container::default();
         let value = if object { Value::Object(container) } else { Value::Array(container) };
         let node = self.is_kept().then(|| self.add(value));
+        if self.stack.len() < 2 {
+            self.share = (self.nodes.len() + self.most / 8).min(self.most);
+        }
         self.hang(node);
         let expects = if object { Expects::KeyOrEnd } else { Expects::ValueOrEnd };
         self.stack.push(Frame { node, object, expects });

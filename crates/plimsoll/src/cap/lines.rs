@@ -84,6 +84,11 @@ impl Lines {
         }
     }
 
+    #[cfg(test)]
+    pub(super) fn holds(&self) -> usize {
+        self.waiting.capacity() + self.finds.holds()
+    }
+
     /// Ends the text, and gives the number of lines; a last one without a line feed counts.
     pub(super) fn finish(&mut self) -> u64 {
         self.look(true);
@@ -177,7 +182,8 @@ impl Lines {
         let following = region.get((line.end + 1).min(region.len())..).unwrap_or_default();
         // The last piece may be broken off.
         let following = following.split_inclusive(|byte| *byte == b'\n').filter(|line| line.ends_with(b"\n"));
-        self.finds.note((number, self.offset + line.start as u64, weight), window, following);
+        // Of a long line, the place that is shown counts, not where the line begins.
+        self.finds.note((number, self.offset + from as u64, weight), window, following);
     }
 }
 

@@ -212,6 +212,7 @@ fn unquote(rest: &mut &str) -> Option<String> {
 }
 
 #[cfg(test)]
+#[expect(clippy::string_slice, reason = "a wrong boundary is a failed test")]
 mod tests {
     use proptest::prelude::*;
 

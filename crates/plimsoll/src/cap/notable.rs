@@ -99,7 +99,8 @@ pub(super) fn weigh(line: &[u8], at: usize) -> Option<Weight> {
         // `make: *** [all] Error 2`.
         return after.starts_with(b"***").then_some(Weight::Failure).filter(|_| before.ends_with(b": "));
     }
-    if is_part_of_a_name(before, after) || is_of_nothing(before, after) {
+    let is_type = word.ends_with(b"Exception") && word.len() > "Exception".len();
+    if is_part_of_a_name(before, after) || !is_type && is_of_nothing(before, after) {
         return None;
     }
     let is = |what: &str| word.eq_ignore_ascii_case(what.as_bytes());
@@ -107,7 +108,18 @@ pub(super) fn weigh(line: &[u8], at: usize) -> Option<Weight> {
     let leads = before.iter().all(|byte| !byte.is_ascii_alphanumeric());
     let counted = before.trim_ascii_end().last().is_some_and(u8::is_ascii_digit);
     let named = matches!(after.first(), Some(b':' | b'[' | b'!'));
-    let strong = |strong: bool| Some(if strong { Weight::Failure } else { Weight::Mention });
+    // What source code says of errors, and what is quoted, is no news; nor is a test that passed.
+    let quoted =
+        memchr::memchr_iter(b'"', before).count() % 2 == 1 && !(before.ends_with(b"\"") && after.starts_with(b"\""));
+    let code = quoted || matches!(line.trim_ascii_end().last(), Some(b'{' | b';' | b'('));
+    if line.starts_with(b"PASSED") || line.trim_ascii_end().ends_with(b"PASSED") {
+        return None;
+    }
+    let strong = |strong: bool| match (strong, code) {
+        (true, false) => Some(Weight::Failure),
+        (true, true) | (false, false) => Some(Weight::Mention),
+        (false, true) => None,
+    };
     if is("error") || is("errors") || is("err") {
         strong(named || shouted || leads || counted || before.ends_with(b"\""))
     } else if word.ends_with(b"Error") || word.ends_with(b"Exception") {
@@ -126,8 +138,11 @@ pub(super) fn weigh(line: &[u8], at: usize) -> Option<Weight> {
         (after.starts_with(b" reference") || after.starts_with(b" symbol")).then_some(Weight::Failure)
     } else if is("exit") || is("exited") {
         exit_status(after).filter(|status| *status != 0).map(|_| Weight::Failure)
-    } else if is("denied") || is("not") || is("cannot") || is("no") || is("core") || is("timed") {
-        Some(Weight::Mention)
+    } else if is("denied") || is("not") || is("cannot") || is("no") || is("timed") {
+        // `ls: cannot access`: some program says so.
+        strong(false).filter(|_| memchr::memmem::find(before, b": ").is_some())
+    } else if is("core") {
+        strong(true)
     } else if word == b"Killed" {
         strong(leads || after.trim_ascii().is_empty())
     } else {

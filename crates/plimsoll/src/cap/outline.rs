@@ -15,36 +15,59 @@ struct Detail {
     depth: usize,
 }
 
-const fn detail(keys: usize, elements: usize, scalar: usize, depth: usize) -> Detail {
-    Detail { keys, elements, scalar, depth }
+/// How many steps there are from the most detail to the least.
+const STEPS: usize = 40;
+
+/// How often a little more is tried once something fits.
+const ATTEMPTS: usize = 40;
+
+/// The detail of a step: each has less of everything than the one before.
+fn detail(step: usize) -> Detail {
+    let of = |most: usize, keeps: usize, least: usize| {
+        (0..step).fold(most * 1_000, |left, _| left * keeps / 100).div_ceil(1_000).max(least)
+    };
+    Detail {
+        keys: of(400, 88, 3),
+        elements: of(24, 90, 1),
+        scalar: of(400, 91, 16),
+        depth: 7 - step * 6 / (STEPS - 1),
+    }
 }
 
-/// From the most to the least.
-const DETAILS: [Detail; 14] = [
-    detail(400, 24, 400, 7),
-    detail(400, 12, 200, 7),
-    detail(300, 6, 160, 7),
-    detail(200, 4, 120, 6),
-    detail(120, 3, 100, 5),
-    detail(80, 3, 80, 5),
-    detail(60, 2, 60, 4),
-    detail(40, 2, 60, 4),
-    detail(30, 2, 40, 3),
-    detail(24, 1, 40, 3),
-    detail(20, 1, 30, 2),
-    detail(12, 1, 24, 2),
-    detail(8, 1, 16, 1),
-    detail(3, 0, 12, 1),
-];
+/// Gives the outline with the most detail that fits, and whether more could be shown if there were room; none if not
+/// even the least fits.
+pub(super) fn outline(json: &Json, most: usize) -> Option<(String, bool)> {
+    let (step, mut best) = (0..STEPS).find_map(|step| Some((step, page(json, detail(step), most)?)))?;
+    if step == 0 {
+        return Some((best, false));
+    }
+    // What room is left goes to one thing after the other, as long as it fits.
+    let mut at = detail(step);
+    let mut open = [true; 4];
+    for turn in 0..ATTEMPTS {
+        let which = turn % open.len();
+        let mut more = at;
+        match which {
+            0 => more.depth += 1,
+            1 => more.elements += more.elements / 4 + 1,
+            2 => more.keys += more.keys / 4 + 1,
+            _ => more.scalar += more.scalar / 4 + 1,
+        }
+        if let Some(still) = open.get_mut(which).filter(|open| **open) {
+            match page(json, more, most) {
+                Some(text) => (at, best) = (more, text),
+                None => *still = false,
+            }
+        }
+    }
+    Some((best, true))
+}
 
-/// Gives the outline with the most detail that fits; none if not even the least does.
-pub(super) fn outline(json: &Json, most: usize) -> Option<String> {
-    DETAILS.into_iter().find_map(|detail| {
-        let mut page = Page { json, detail, most, text: String::new() };
-        page.value(0, 0)?;
-        page.put("\n")?;
-        Some(page.text)
-    })
+fn page(json: &Json, detail: Detail, most: usize) -> Option<String> {
+    let mut page = Page { json, detail, most, text: String::new() };
+    page.value(0, 0)?;
+    page.put("\n")?;
+    Some(page.text)
 }
 
 struct Page<'j> {
@@ -81,8 +104,12 @@ impl Page<'_> {
                 }
                 let most = (self.detail.keys >> depth).max(self.detail.keys.min(8));
                 let shown = container.kept.get(..most).unwrap_or(&container.kept);
+                if shown.is_empty() {
+                    return self.put(&format!("{{...{} keys{open}}}", container.count));
+                }
                 self.put("{")?;
-                for (key, node) in shown {
+                for (nth, (key, node)) in shown.iter().enumerate() {
+                    self.put(if nth == 0 { "" } else { "," })?;
                     self.line(depth + 1)?;
                     let key = scalar(key, key.len() as u64, self.detail.scalar.max(40));
                     self.put(&key)?;
@@ -99,12 +126,16 @@ impl Page<'_> {
                 }
                 let most = (self.detail.elements >> depth).max(self.detail.elements.min(1));
                 let shown = container.kept.get(..most).unwrap_or(&container.kept);
+                if shown.is_empty() {
+                    return self.put(&format!("[...{} elements{open}]", container.count));
+                }
                 let flat = shown.iter().all(|(_, node)| matches!(json.value(*node), Some(Value::Scalar(..))));
                 self.put("[")?;
                 for (nth, (_, node)) in shown.iter().enumerate() {
                     if flat {
                         self.put(if nth == 0 { "" } else { ", " })?;
                     } else {
+                        self.put(if nth == 0 { "" } else { "," })?;
                         self.line(depth + 1)?;
                     }
                     self.value(*node, depth + 1)?;
@@ -126,10 +157,9 @@ impl Page<'_> {
     fn rest(&mut self, count: u64, shown: usize, (what, open): (&str, &str), depth: usize) -> Option<()> {
         let left = count - shown as u64;
         if left > 0 || !open.is_empty() {
+            self.put(",")?;
             self.line(depth + 1)?;
-            let all = if shown == 0 { String::new() } else { format!(" more, {count} {what} in all") };
-            let what = if shown == 0 { format!(" {what}") } else { String::new() };
-            self.put(&format!("...{left}{what}{all}{open}"))?;
+            self.put(&format!("...{left} more, {count} {what} in all{open}"))?;
         }
         self.line(depth)
     }
@@ -159,7 +189,7 @@ mod tests {
             json.feed(chunk);
         }
         json.finish();
-        outline(&json, most)
+        outline(&json, most).map(|(outline, _)| outline)
     }
 
     #[test]
@@ -169,6 +199,25 @@ mod tests {
             .collect();
         let text = format!(r#"{{"total":500,"rows":[{}],"error":null}}"#, rows.join(","));
         insta::assert_snapshot!(of(&text, 600).unwrap(), @r#"
+        {
+          "total": 500,
+          "rows": [
+            {
+              "id": 0,
+              "name": "row 0",
+              "tags": ["a", ...1 more elements, 2 in all],
+              "body": "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...(302 bytes)
+            },
+            {
+              "id": 1,
+              "name": "row 1",
+              "tags": ["a", ...1 more elements, 2 in all],
+              "body": "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...(302 bytes)
+            },
+            ...498 more, 500 elements in all
+          ],
+          "error": null
+        }
         "#);
         for most in 0..2_000 {
             assert!(of(&text, most).is_none_or(|outline| outline.len() <= most));

@@ -28,6 +28,8 @@ enum Middle {
     Nothing,
     /// A list or an outline under a heading.
     Structure(String),
+    /// An outline that has no more room than it needs: ends beside it would say nothing that it does not.
+    Alone(String),
     /// Lines under a heading; those that turn out to be in head or tail are left out.
     Lines(&'static str, Vec<Shown>),
 }
@@ -36,7 +38,7 @@ impl Middle {
     fn text(&self, within: &Range<u64>) -> String {
         match self {
             Self::Nothing => String::new(),
-            Self::Structure(text) => text.clone(),
+            Self::Structure(text) | Self::Alone(text) => text.clone(),
             Self::Lines(heading, lines) => {
                 let lines: String = lines
                     .iter()
@@ -102,7 +104,8 @@ fn by_kind(seen: &Seen<'_>, limit: usize, naming: &Naming<'_>) -> Option<(String
     let middle = middle(seen, kind, room, &first.left_out);
     let text = middle.text(&first.left_out);
     let closing = if text.is_empty() { 0 } else { closing(seen, &Part::default()).len() };
-    let ends = Ends::cut(seen, kind, room.saturating_sub(text.len() + closing));
+    let beside = if matches!(middle, Middle::Alone(_)) { 0 } else { room.saturating_sub(text.len() + closing) };
+    let ends = Ends::cut(seen, kind, beside);
     // Wider ends may show more of what stood between them, but not more of it stands between.
     let text = middle.text(&ends.left_out);
     let left_out = ends.left_out;
@@ -189,7 +192,11 @@ fn middle(seen: &Seen<'_>, kind: Kind, room: usize, left_out: &Range<u64>) -> Mi
             let heading = "[plimsoll: its structure]\n";
             let shown =
                 found.json.as_ref().and_then(|json| outline(json, room.saturating_sub(heading.len() + closing)));
-            shown.map_or(Middle::Nothing, |outline| Middle::Structure([heading, &outline].concat()))
+            match shown {
+                None => Middle::Nothing,
+                Some((outline, true)) => Middle::Alone([heading, &outline].concat()),
+                Some((outline, false)) => Middle::Structure([heading, &outline].concat()),
+            }
         }
         Kind::Table => {
             let header = seen.head.split(|byte| *byte == b'\n').find(|line| !line.trim_ascii().is_empty());

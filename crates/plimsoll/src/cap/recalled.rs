@@ -119,3 +119,53 @@ pub fn cap_recalled(answer: &str, cap: impl Into<Cap>) -> Capped<'_> {
     let (kept, text) = lossy_start(page.as_bytes(), room);
     of(Cow::Owned(format!("{text}\n{}", closing(kept))), kept)
 }
+
+#[cfg(test)]
+#[expect(clippy::string_slice, reason = "a wrong boundary is a failed test")]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_long_line_is_read_to_its_end_through_a_cap_narrower_than_a_page() {
+        // One line of 100 KB, recalled page by page through a cap of 2 KiB: no round shows what another has shown.
+        let whole = "x".repeat(50_000) + &"日".repeat(17_000);
+        let (mut read, mut rounds) = (String::new(), 0);
+        while read.len() < whole.len() {
+            let rest = &whole[read.len()..];
+            let end = super::super::screen::floor_character(rest, 48 * 1024);
+            let at = read.len() as u64;
+            let footer = RecallFooter { bytes: at..at + end as u64, size: whole.len() as u64 };
+            let answer = format!("{}\n{}", &rest[..end], footer.render());
+            let capped = cap_recalled(&answer, Bytes(2_048));
+            let shown = capped.as_str().into_owned();
+            assert!(shown.len() <= 2_048 && capped.marker.is_none());
+            let (page, footer) = RecallFooter::find(&shown).unwrap();
+            assert_eq!(footer.bytes.start, at);
+            read.push_str(page);
+            assert_eq!(footer.bytes.end, read.len() as u64);
+            rounds += 1;
+        }
+        assert_eq!(read, whole);
+        assert!(rounds < 60, "{rounds}");
+    }
+
+    #[test]
+    fn an_answer_within_the_cap_is_unchanged() {
+        let answer = "page\n[bytes 0-4 of 9; next offset 4]";
+        let capped = cap_recalled(answer, Bytes(answer.len() as u64));
+        assert_eq!((&*capped.text, capped.was_capped), (answer.as_bytes(), false));
+    }
+
+    proptest! {
+        #[test]
+        fn an_answer_never_passes_the_cap(page in "[a-z日\n]{0,300}", start in 0..1_000u64, limit in 0..400usize, footed: bool) {
+            let bytes = start..start + page.len() as u64;
+            let footer = RecallFooter { size: bytes.end + 9, bytes };
+            let answer = if footed { format!("{page}\n{}", footer.render()) } else { page };
+            let capped = cap_recalled(&answer, Bytes(limit as u64));
+            prop_assert!(capped.text.len() <= limit || answer.len() <= limit);
+        }
+    }
+}

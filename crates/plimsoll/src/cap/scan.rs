@@ -40,6 +40,11 @@ impl Scan {
         }
     }
 
+    #[cfg(test)]
+    pub(super) fn holds(&self) -> usize {
+        self.passed.holds()
+    }
+
     pub(super) fn finish(mut self) -> Found {
         let lines = self.passed.finish();
         if let Some(json) = &mut self.json {

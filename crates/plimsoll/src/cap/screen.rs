@@ -125,7 +125,7 @@ fn first_start(raw: &[u8], whole_lines: bool) -> usize {
     }
 }
 
-/// Shows one line, without its line feed and cut to a size: a window around `focus` if it is longer.
+/// Shows one line, without its line feed and cut to a size.
 pub(super) fn shown_line(line: &[u8], most: usize) -> String {
     let row = row(line, 0);
     let text = row.text.trim_end();
@@ -238,6 +238,11 @@ impl Drawing {
                     }
                     // To a column, or a place on the screen.
                     Some(b'G') if matches!(number, "" | "0" | "1") => self.overwrite = true,
+                    Some(b'H' | b'f')
+                        if number.rsplit(';').next().is_some_and(|column| matches!(column, "" | "0" | "1")) =>
+                    {
+                        self.overwrite = true;
+                    }
                     Some(b'K') if number == "2" => self.clear(),
                     Some(b'K') if self.overwrite => self.clear(),
                     _ => {}
@@ -296,4 +301,80 @@ fn ceil_grapheme(text: &str, at: usize) -> usize {
 
 pub(super) fn floor_character(text: &str, at: usize) -> usize {
     (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
+}
+
+#[cfg(test)]
+#[expect(clippy::string_slice, reason = "a wrong boundary is a failed test")]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn shown(raw: &str) -> String {
+        front(raw.as_bytes(), 10_000).text
+    }
+
+    #[test]
+    fn redrawn_lines_are_drawn_once() {
+        assert_eq!(shown("10%\r50%\r100%\ndone\n"), "100%\ndone\n");
+        assert_eq!(shown("one\r\ntwo\r\n"), "one\ntwo\n");
+        assert_eq!(shown("\u{1b}[2K\u{1b}[1Gbuild 1/9\u{1b}[2K\u{1b}[1Gbuild 9/9\n"), "build 9/9\n");
+        assert_eq!(shown("a: 1\nb: 1\n\u{1b}[2A\u{1b}[Ka: 2\n\u{1b}[Kb: 2\n"), "a: 2\nb: 2\n");
+        assert_eq!(shown("abc\u{8}d\n"), "abd\n");
+    }
+
+    #[test]
+    fn escape_sequences_are_not_shown() {
+        assert_eq!(
+            shown("\u{1b}[1;31merror\u{1b}[0m: \u{1b}]8;;http://x\u{7}link\u{1b}]8;;\u{1b}\\\n"),
+            "error: link\n"
+        );
+        assert_eq!(shown("\u{1b}(Bplain\u{1b}[?25h\n"), "plain\n");
+        assert_eq!(shown("nul \0 byte\n"), "nul \u{fffd} byte\n");
+        // One that is broken off does not take the rest along.
+        assert_eq!(shown("a\u{1b}]title without end\nb\n"), "a\nb\n");
+    }
+
+    #[test]
+    fn a_line_boundary_is_preferred_within_a_tenth() {
+        let raw = format!("{}\n{}", "a".repeat(94), "b".repeat(100));
+        assert_eq!(front(raw.as_bytes(), 100).end, 95);
+        assert_eq!(front(raw.as_bytes(), 110).end, 110);
+        let raw = format!("{}\n{}", "a".repeat(100), "b".repeat(95));
+        assert_eq!(back(raw.as_bytes(), 100, true).start, 101);
+        assert_eq!(back(raw.as_bytes(), 120, true).start, 76);
+    }
+
+    #[test]
+    fn a_cut_leaves_graphemes_and_escapes_whole() {
+        let family = "👨‍👩‍👧";
+        let raw = family.repeat(10);
+        assert_eq!(front(raw.as_bytes(), family.len() * 2 + 5).text, family.repeat(2));
+        assert_eq!(back(raw.as_bytes(), family.len() * 2 + 5, true).text, family.repeat(2));
+        let raw = "\u{1b}[38;5;196mx\u{1b}[0m".repeat(50);
+        let part = front(raw.as_bytes(), 7);
+        // Before a character, not within the sequence before it.
+        assert_eq!((part.text.as_str(), &raw[part.end..=part.end]), ("xxxxxxx", "x"));
+    }
+
+    proptest! {
+        #[test]
+        fn parts_fit_and_plain_text_is_shown_as_it_is(
+            raw in "([ -~é日😀]{0,30}\n?){0,30}", most in 0..400usize,
+        ) {
+            let (front, back) = (front(raw.as_bytes(), most), back(raw.as_bytes(), most, true));
+            prop_assert!(front.text.len() <= most && back.text.len() <= most);
+            prop_assert_eq!(&raw[..front.end], front.text);
+            prop_assert_eq!(&raw[back.start..], back.text);
+        }
+
+        #[test]
+        fn parts_of_anything_fit(raw in proptest::collection::vec(
+            prop_oneof![any::<u8>(), Just(0x1B), Just(b'['), Just(b'\r'), Just(b'\n'), Just(b'A')], 0..400), most in 0..400usize,
+        ) {
+            let (front, back) = (front(&raw, most), back(&raw, most, false));
+            prop_assert!(front.text.len() <= most && back.text.len() <= most);
+            prop_assert!(front.end <= raw.len() && back.start <= back.end);
+        }
+    }
 }

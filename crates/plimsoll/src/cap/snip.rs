@@ -170,3 +170,135 @@ fn append<'t>(text: &mut Cow<'t, str>, part: &'t str) {
 fn floor(text: &str, most: usize) -> &str {
     (0..=most.min(text.len())).rev().find_map(|end| text.get(..end)).unwrap_or_default()
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Texts of characters of one to four bytes, long enough for any cap that is tried.
+    fn widths() -> [String; 6] {
+        ["a", "é", "日", "😀", "aé日😀", "e\u{301}\n"].map(|piece| piece.repeat(5_000 / piece.len() + 1))
+    }
+
+    /// Takes a classic cut apart: head, the number, the note, tail.
+    fn parts(cut: &str) -> Option<(&str, u64, Option<&str>, &str)> {
+        let (head, rest) = cut.split_once("\n[...snipped ")?;
+        let (inside, tail) = rest.split_once("]\n")?;
+        match inside.split_once(" bytes. ") {
+            Some((number, note)) => Some((head, number.parse().ok()?, Some(note), tail)),
+            None => Some((head, inside.strip_suffix(" bytes...")?.parse().ok()?, None, tail)),
+        }
+    }
+
+    #[test]
+    fn every_cap_and_width_is_kept_and_the_number_is_true() {
+        for text in &widths() {
+            for limit in 0..=4_096_usize {
+                for note in [None, Some("the middle is gone")] {
+                    let cut = snip(text, Bytes(limit as u64), note);
+                    assert!(cut.len() <= limit);
+                    let Some((head, removed, _, tail)) = parts(&cut) else {
+                        // No room for a marker: as much of the head as fits.
+                        assert!(text.starts_with(&*cut) && limit - cut.len() < 4, "{limit}: {cut:?}");
+                        continue;
+                    };
+                    assert!(text.starts_with(head) && text.ends_with(tail));
+                    assert_eq!(head.len() + tail.len() + usize::try_from(removed).unwrap(), text.len(), "{limit}");
+                    let wanted = 256.min(limit / 4);
+                    assert!(tail.len() <= wanted && wanted - tail.len() < 4, "{limit}: {}", tail.len());
+                    // The head has the rest, but for what a character or a digit more does not leave room for.
+                    assert!(limit - cut.len() < 5, "{limit}: {}", cut.len());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_text_of_exactly_the_cap_is_unchanged() {
+        for text in &widths() {
+            let of = |bytes: usize| snip(text, Bytes(bytes as u64), Some("note"));
+            assert!(matches!(of(text.len()), Cow::Borrowed(whole) if whole == text));
+            assert!(of(text.len() - 1).len() < text.len());
+        }
+    }
+
+    #[test]
+    fn tiny_caps_cut_the_head_between_characters() {
+        let of = |text: &str, limit| snip(text, Bytes(limit), Some("note")).into_owned();
+        assert_eq!([0, 1, 2, 5, 16].map(|limit| of(&"é".repeat(99), limit).len()), [0, 0, 2, 4, 16]);
+        assert_eq!([0, 1, 2, 5, 16].map(|limit| of(&"日".repeat(99), limit).len()), [0, 0, 0, 3, 15]);
+        assert_eq!([0, 1, 2, 5, 16].map(|limit| of(&"😀".repeat(99), limit).len()), [0, 0, 0, 4, 16]);
+        // 31 is the first of them where a marker might fit, and its tail does not.
+        assert_eq!(of(&"é".repeat(99), 31), "é".repeat(15));
+    }
+
+    #[test]
+    fn the_note_of_a_stored_result_degrades_by_steps() {
+        let id = "s1/toolu_01".parse().unwrap();
+        let naming = Naming::whole(&id).at(Some("/data/results/s1/toolu_01.txt"));
+        let text = "x".repeat(9_000);
+        let mut seen: Vec<Option<String>> = Vec::new();
+        for limit in (0..=400).rev() {
+            let notes = notes(Bytes(9_000), &naming);
+            let cut = classic(text.as_bytes(), text.as_bytes(), 9_000, limit, &notes);
+            assert!(cut.text.len() <= limit);
+            let step = parts(&cut.text).map(|(_, removed, note, _)| {
+                assert_eq!(removed, cut.removed);
+                note.unwrap_or("no note").to_owned()
+            });
+            if let Some(note) = step.as_ref().filter(|note| *note != "no note") {
+                // The step is the first for which marker and tail fit.
+                let marker = "\n[...snipped 9000 bytes. ]\n".len() + note.len();
+                assert!(marker + 256.min(limit / 4) <= limit, "{limit}: {note}");
+            }
+            if seen.last() != Some(&step) {
+                seen.push(step);
+            }
+        }
+        let steps: Vec<&str> = seen.iter().map(|step| step.as_deref().unwrap_or("no marker")).collect();
+        assert_eq!(
+            steps,
+            [
+                "9000 bytes in all, in /data/results/s1/toolu_01.txt; recall with id s1/toolu_01",
+                "9000 bytes in all; recall with id s1/toolu_01",
+                "9000 bytes in all; recall with id",
+                "TRUNCATED",
+                "no note",
+                "no marker",
+            ]
+        );
+    }
+
+    #[test]
+    fn what_could_not_be_saved_is_said_in_the_note() {
+        let notes = notes(Bytes(9_000), &Naming::unsaved());
+        let text = "x".repeat(9_000);
+        let cut = classic(text.as_bytes(), text.as_bytes(), 9_000, 1_000, &notes);
+        assert!(cut.text.contains("the middle could NOT be saved: run again with narrower output"));
+    }
+
+    proptest! {
+        #[test]
+        fn bytes_that_are_no_text_stay_within_the_cap(
+            text in proptest::collection::vec(prop_oneof![any::<u8>(), 0x80..=0xBFu8, Just(0xF0)], 0..6_000),
+            limit in 0..4_100usize,
+        ) {
+            let cut = snip_bytes(&text, Bytes(limit as u64), Some("a note"));
+            if text.len() <= limit {
+                prop_assert_eq!(&*cut, text.as_slice());
+            } else {
+                prop_assert!(cut.len() <= limit);
+                prop_assert!(str::from_utf8(&cut).is_ok());
+            }
+        }
+
+        #[test]
+        fn the_front_shown_lossily_is_the_front(text in proptest::collection::vec(any::<u8>(), 0..200), most in 0..300usize) {
+            let (taken, shown) = lossy_start(&text, most);
+            prop_assert!(shown.len() <= most);
+            prop_assert_eq!(String::from_utf8_lossy(&text[..taken]), shown);
+        }
+    }
+}
