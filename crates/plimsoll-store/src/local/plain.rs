@@ -4,17 +4,21 @@
 //! outrun; permissions are those the user's profile gives. Everything else is as on Unix.
 
 use std::borrow::Cow;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::fs::{self, File};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use plimsoll::id::{Folder, Key, Record};
 
-use super::{ATTEMPTS, FileReader, TEMPORARY, are_equal, each_folder, holds, temporary_name};
+use super::{ATTEMPTS, FileReader, TEMPORARY, each_folder, holds};
 use crate::backend::{Backend, Created, Draft, Entry, Listing, Reader};
 use crate::error::{Result, StoreError};
+
+mod draft;
+
+use draft::PlainDraft;
 
 /// Files below a root directory. See the [module](crate::local) and [`Backend`] for what it guarantees.
 ///
@@ -22,28 +26,6 @@ use crate::error::{Result, StoreError};
 #[derive(Debug)]
 pub struct PlainStore {
     root: PathBuf,
-}
-
-/// A temporary file that goes when this does: it is published by a further link, or not at all.
-#[derive(Debug)]
-struct Temporary(PathBuf);
-
-/// A record being written to a temporary file in its folder.
-#[derive(Debug)]
-struct PlainDraft<'s> {
-    store: &'s PlainStore,
-    folder: Folder,
-    file: File,
-    temporary: Temporary,
-    size: u64,
-    spent: bool,
-}
-
-impl Drop for Temporary {
-    fn drop(&mut self) {
-        // What cannot be removed now is swept later.
-        let _ = fs::remove_file(&self.0);
-    }
 }
 
 impl PlainStore {
@@ -130,23 +112,6 @@ impl PlainStore {
 }
 
 impl PlainStore {
-    /// Begins a temporary file; `None` if the directory vanished.
-    fn draft(&self, directory: &Path, folder: &Folder) -> io::Result<Option<PlainDraft<'_>>> {
-        let temporary = Temporary(directory.join(temporary_name()));
-        match OpenOptions::new().read(true).append(true).create_new(true).open(&temporary.0) {
-            Ok(file) => {
-                let folder = folder.clone();
-                Ok(Some(PlainDraft { store: self, folder, file, temporary, size: 0, spent: false }))
-            }
-            Err(error) if matches!(error.kind(), io::ErrorKind::AlreadyExists | io::ErrorKind::NotFound) => {
-                // Another's file is not ours to remove.
-                std::mem::forget(temporary);
-                Ok(None)
-            }
-            Err(error) => Err(error),
-        }
-    }
-
     /// Removes the temporary files in a folder that were last written before `before`; says how many.
     fn sweep_folder(&self, folder: &Folder, before: SystemTime) -> Result<u64> {
         let mut swept = 0;
@@ -164,65 +129,6 @@ impl PlainStore {
     }
 }
 
-impl PlainDraft<'_> {
-    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.file.write_all(bytes)?;
-        self.size += bytes.len() as u64;
-        Ok(())
-    }
-
-    /// Publishes the file under a key of its folder; `None` if somebody removed it.
-    fn try_publish(&mut self, key: &Key) -> Result<Option<Created>> {
-        let path = self.store.path_of_key(key);
-        let size = usize::try_from(self.size).unwrap_or(usize::MAX);
-        let failed = |source: io::Error| StoreError::from_io("write", &path, size, source);
-        for _ in 0..ATTEMPTS {
-            if let Some((mut present, size, _)) = self.store.open_record(key)? {
-                let same = size == self.size && {
-                    self.file.seek(SeekFrom::Start(0)).map_err(failed)?;
-                    are_equal(&mut self.file, &mut present).map_err(failed)?
-                };
-                return Ok(Some(if same { Created::Same } else { Created::Different }));
-            }
-            self.file.sync_all().map_err(failed)?;
-            // A hard link, unlike a rename, fails if the name is taken.
-            match fs::hard_link(&self.temporary.0, &path) {
-                Ok(()) => {
-                    self.spent = true;
-                    return Ok(Some(Created::New));
-                }
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-                Err(error) => return Err(failed(error)),
-            }
-        }
-        Err(failed(io::Error::other("the directory keeps vanishing")))
-    }
-}
-
-impl Draft for PlainDraft<'_> {
-    fn write(&mut self, bytes: &[u8]) -> Result<()> {
-        if self.spent {
-            return Err(StoreError::misused(&self.folder, "it is published already"));
-        }
-        self.append(bytes)
-            .map_err(|source| StoreError::from_io("write", &self.store.path_of(&self.folder), bytes.len(), source))
-    }
-
-    fn publish(&mut self, key: &Key) -> Result<Created> {
-        if *key.folder() != self.folder {
-            return Err(StoreError::misused(&self.folder, "it was to be published in another folder"));
-        }
-        if self.spent {
-            return Err(StoreError::misused(&self.folder, "it is published already"));
-        }
-        match self.try_publish(key)? {
-            Some(created) => Ok(created),
-            None => Err(StoreError::misused(&self.folder, "its temporary file was removed by someone else")),
-        }
-    }
-}
-
 impl Backend for PlainStore {
     fn create(&self, key: &Key, parts: &[&[u8]]) -> Result<Created> {
         let path = self.path_of_key(key);
@@ -237,7 +143,7 @@ impl Backend for PlainStore {
                 let same = holds(found, parts, |window| file.read_exact(window)).map_err(failed)?;
                 return Ok(if same { Created::Same } else { Created::Different });
             }
-            let Some(mut draft) = self.draft(&folder, key.folder()).map_err(failed)? else {
+            let Some(mut draft) = PlainDraft::begin(self, &folder, key.folder()).map_err(failed)? else {
                 continue;
             };
             for part in parts {
@@ -258,7 +164,7 @@ impl Backend for PlainStore {
                 fs::create_dir_all(self.path_of(likely.folder())).map_err(failed)?;
                 continue;
             };
-            if let Some(draft) = self.draft(&folder, likely.folder()).map_err(failed)? {
+            if let Some(draft) = PlainDraft::begin(self, &folder, likely.folder()).map_err(failed)? {
                 return Ok(Box::new(draft));
             }
         }

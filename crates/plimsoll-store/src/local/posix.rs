@@ -1,7 +1,7 @@
 //! Local disk on Unix: directory handles all the way, nothing followed, nothing left readable to others.
 
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::ops::Range;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::FileExt;
@@ -9,13 +9,17 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use plimsoll::id::{Folder, Key, Record};
-use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
+use rustix::fs::{AtFlags, Dir, FileType, Mode, Stat};
 use rustix::io::Errno;
 
-use super::root::{PRIVATE_FILE, RECORD, Root, failed, refused, sync, tighten};
-use super::{ATTEMPTS, FileReader, TEMPORARY, are_equal, each_folder, holds, temporary_name};
+use super::root::{RECORD, Root, failed, refused, sync, tighten};
+use super::{ATTEMPTS, FileReader, TEMPORARY, each_folder, holds};
 use crate::backend::{Backend, Created, Draft, Entry, Listing, Reader};
 use crate::error::{Result, StoreError};
+
+mod draft;
+
+use draft::{PosixDraft, Temporary};
 
 /// Files below a root directory. See the [module](crate::local) and [`Backend`] for what it guarantees.
 ///
@@ -23,26 +27,6 @@ use crate::error::{Result, StoreError};
 #[derive(Debug)]
 pub struct PosixStore {
     root: Root,
-}
-
-/// A temporary file that is removed again unless it was published.
-#[derive(Debug)]
-struct Temporary {
-    directory: OwnedFd,
-    name: String,
-    file: File,
-    published: bool,
-}
-
-/// A record being written to a temporary file in its folder.
-#[derive(Debug)]
-struct PosixDraft<'s> {
-    store: &'s PosixStore,
-    folder: Folder,
-    temporary: Temporary,
-    size: u64,
-    synced: bool,
-    spent: bool,
 }
 
 impl PosixStore {
@@ -97,7 +81,7 @@ impl PosixStore {
         match Temporary::create(directory) {
             Ok(temporary) => {
                 let folder = folder.clone();
-                Ok(Some(PosixDraft { store: self, folder, temporary, size: 0, synced: false, spent: false }))
+                Ok(Some(PosixDraft::new(self, folder, temporary)))
             }
             Err(Errno::NOENT | Errno::EXIST) => Ok(None),
             Err(errno) => Err(failed("write", path, 0, errno)),
@@ -302,112 +286,6 @@ impl Backend for PosixStore {
 
     fn path(&self, key: &Key) -> Option<PathBuf> {
         Some(self.root.path_of_key(key))
-    }
-}
-
-impl PosixDraft<'_> {
-    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.temporary.file.write_all(bytes)?;
-        self.size += bytes.len() as u64;
-        self.synced = false;
-        Ok(())
-    }
-
-    /// Publishes the file under a key of its folder; `None` if somebody removed it.
-    fn try_publish(&mut self, key: &Key) -> Result<Option<Created>> {
-        let path = self.store.root.path_of_key(key);
-        for _ in 0..ATTEMPTS {
-            if let Some((mut present, size, _)) = self.store.open_in(&self.temporary.directory, key)? {
-                tighten(&present, &path)?;
-                let read = |source| StoreError::from_io("read", &path, 0, source);
-                let same = size == self.size && {
-                    self.temporary.file.seek(SeekFrom::Start(0)).map_err(read)?;
-                    are_equal(&mut self.temporary.file, &mut present).map_err(read)?
-                };
-                // Its writer may not have come to this yet, and the caller will rely on the record.
-                sync(self.temporary.directory.as_fd(), &path)?;
-                return Ok(Some(if same { Created::Same } else { Created::Different }));
-            }
-            let size = usize::try_from(self.size).unwrap_or(usize::MAX);
-            if !self.synced {
-                let failed = |source| StoreError::from_io("write", &path, size, source);
-                self.temporary.file.sync_all().map_err(failed)?;
-                self.synced = true;
-            }
-            match self.temporary.publish(key.file_name()) {
-                Ok(()) => {
-                    self.spent = true;
-                    sync(self.temporary.directory.as_fd(), &path)?;
-                    return Ok(Some(Created::New));
-                }
-                Err(Errno::EXIST) => {}
-                Err(Errno::NOENT) => return Ok(None),
-                Err(errno) => return Err(failed("write", &path, size, errno)),
-            }
-        }
-        Err(keeps_vanishing(path))
-    }
-}
-
-impl Draft for PosixDraft<'_> {
-    fn write(&mut self, bytes: &[u8]) -> Result<()> {
-        if self.spent {
-            return Err(StoreError::misused(&self.folder, "it is published already"));
-        }
-        let size = bytes.len();
-        self.append(bytes)
-            .map_err(|source| StoreError::from_io("write", &self.store.root.path_of(&self.folder), size, source))
-    }
-
-    fn publish(&mut self, key: &Key) -> Result<Created> {
-        if *key.folder() != self.folder {
-            return Err(StoreError::misused(&self.folder, "it was to be published in another folder"));
-        }
-        if self.spent {
-            return Err(StoreError::misused(&self.folder, "it is published already"));
-        }
-        match self.try_publish(key)? {
-            Some(created) => Ok(created),
-            None => Err(StoreError::misused(&self.folder, "its temporary file was removed by someone else")),
-        }
-    }
-}
-
-impl Temporary {
-    fn create(directory: OwnedFd) -> rustix::io::Result<Self> {
-        let name = temporary_name();
-        let flags =
-            OFlags::RDWR | OFlags::APPEND | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let file = File::from(rustix::fs::openat(&directory, name.as_str(), flags, PRIVATE_FILE)?);
-        Ok(Self { directory, name, file, published: false })
-    }
-
-    /// Gives the file its final name, or fails with `EXIST` if that is taken.
-    fn publish(&mut self, name: &str) -> rustix::io::Result<()> {
-        #[cfg(any(target_os = "linux", target_os = "android", target_vendor = "apple"))]
-        {
-            let flags = rustix::fs::RenameFlags::NOREPLACE;
-            match rustix::fs::renameat_with(&self.directory, self.name.as_str(), &self.directory, name, flags) {
-                Ok(()) => {
-                    self.published = true;
-                    return Ok(());
-                }
-                // Some file systems do not know this flag.
-                Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {}
-                Err(errno) => return Err(errno),
-            }
-        }
-        // A hard link fails likewise if the name is taken; the temporary name then goes in `drop`.
-        rustix::fs::linkat(&self.directory, self.name.as_str(), &self.directory, name, AtFlags::empty())
-    }
-}
-
-impl Drop for Temporary {
-    fn drop(&mut self) {
-        if !self.published {
-            // What cannot be removed now is swept later.
-            let _ = rustix::fs::unlinkat(&self.directory, self.name.as_str(), AtFlags::empty());
-        }
     }
 }
 

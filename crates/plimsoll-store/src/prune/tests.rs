@@ -12,8 +12,8 @@ use crate::{Compaction, NewResult, Store, StoreError};
 
 const MINUTE: Duration = Duration::from_secs(60);
 
-fn at(days: u64) -> SystemTime {
-    SystemTime::UNIX_EPOCH + 20_000 * DAY + days as u32 * DAY
+fn at(days: u32) -> SystemTime {
+    SystemTime::UNIX_EPOCH + 20_000 * DAY + days * DAY
 }
 
 fn held(session: &str, bytes: u64, changed: SystemTime) -> SessionUse {
@@ -78,7 +78,11 @@ fn what_goes_by_age_counts_before_size_does() {
 fn an_idle_session_over_its_own_quota_loses_its_oldest_results() {
     let now = at(100);
     let artifacts: Vec<ArtifactUse> = (0..5_u64)
-        .map(|n| ArtifactUse { id: format!("s/c{n}").parse().unwrap(), bytes: 10, changed: at(90 + n) })
+        .map(|n| ArtifactUse {
+            id: format!("s/c{n}").parse().unwrap(),
+            bytes: 10,
+            changed: at(90 + u32::try_from(n).unwrap()),
+        })
         .collect();
     let session = SessionUse { session: SessionId::new("s"), bytes: 50, artifacts, changed: Some(at(94)) };
     let inventory = Inventory { sessions: vec![session], ..Inventory::default() };
@@ -114,18 +118,18 @@ fn archive(bodies: Vec<BodyUse>, replays: Vec<(EpochId, u32)>) -> Inventory {
 #[test]
 fn bodies_expire_one_by_one_unless_one_that_stays_borrows_from_them() {
     let now = at(100);
-    let [a, b, c, d, e] = epochs();
+    let [a, b, c, d, late] = epochs();
     let bodies = vec![
         body(&a, at(0), &[], &[]),
         body(&b, at(0), &[&a], &[]),
         body(&c, at(10), &[&b], &[]),
         body(&d, at(0), &[], &[]),
-        body(&e, at(9), &[&d], &[]),
+        body(&late, at(9), &[&d], &[]),
     ];
-    let replays = vec![(c.clone(), 5), (c.clone(), 7), (d.clone(), 7), (e.clone(), 1)];
+    let replays = vec![(c.clone(), 5), (c.clone(), 7), (d.clone(), 7), (late.clone(), 1)];
     let selection = select(&archive(bodies, replays), &Policy::default(), now);
-    assert_eq!(selection.bodies, [d.clone(), e.clone()]);
-    assert_eq!(selection.replays, [(c, 5), (d, 7), (e, 1)]);
+    assert_eq!(selection.bodies, [d.clone(), late.clone()]);
+    assert_eq!(selection.replays, [(c, 5), (d, 7), (late, 1)]);
 }
 
 #[test]
@@ -171,13 +175,13 @@ fn tombstones_stay_thirty_days() {
 proptest! {
     #[test]
     fn whatever_the_store_holds_the_rules_hold(
-        sessions in proptest::collection::vec((0_u64..100, 0_u64..60, 0_u64..60), 0..20),
+        sessions in proptest::collection::vec((0_u64..100, 0_u32..60, 0_u32..60), 0..20),
         max_total in 0_u64..1000,
         keep in 0_usize..20,
     ) {
         let now = at(100);
         let sessions: Vec<SessionUse> = sessions.iter().enumerate()
-            .map(|(n, (bytes, days, minutes))| held(&format!("s{n}"), *bytes, now - *days as u32 * DAY + 10 * MINUTE - *minutes as u32 * MINUTE))
+            .map(|(n, (bytes, days, minutes))| held(&format!("s{n}"), *bytes, now - *days * DAY + 10 * MINUTE - *minutes * MINUTE))
             .collect();
         let policy = Policy { keep: vec![SessionId::new(&format!("s{keep}"))], max_total, ..Policy::default() };
         let inventory = Inventory { sessions: sessions.clone(), ..Inventory::default() };
