@@ -36,6 +36,9 @@ const TEMPORARY: &str = ".tmp-";
 /// How often a creation is tried anew when a directory vanishes or a name is taken and freed under it.
 const ATTEMPTS: usize = 16;
 
+/// How much is handed to the system in one write, in bytes. On ext4, writes of 1 MiB took five times as long as these.
+const WRITTEN_AT_ONCE: usize = 128 * 1024;
+
 /// How much of two contents is compared at a time, in bytes.
 const COMPARED_AT_ONCE: usize = 128 * 1024;
 

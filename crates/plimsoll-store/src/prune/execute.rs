@@ -226,6 +226,14 @@ impl Store {
     /// # Errors
     /// [`StoreError::Unknown`] or [`StoreError::Pruned`] if it is not there.
     pub fn remove(&self, id: &ArtifactId) -> Result<Removed> {
+        // Where the file system ignores case, what stands under this name may be another session's or call's. What is
+        // damaged, or from a newer version, can be removed by its very name.
+        let exact = match self.open_recall(&id.clone().into()) {
+            Ok(recalled) => recalled.artifact().unwrap_or(id).clone(),
+            Err(StoreError::Damaged { .. } | StoreError::Newer { .. }) => id.clone(),
+            Err(error) => return Err(error),
+        };
+        let id = &exact;
         let Some(entry) = self.backend().head(&Record::Text(id.clone()).key())? else {
             return Err(self.missing(id.clone().into())?);
         };

@@ -414,6 +414,21 @@ fn removing_a_session_takes_all_of_it_and_says_what() {
     }
 }
 
+/// As on a file system that ignores case: what stands under the name of `ABC` is of `abc`.
+#[test]
+fn an_id_that_differs_in_case_does_not_remove_anothers() {
+    let root = tempfile::tempdir().unwrap();
+    let store = Store::local(root.path());
+    put(&store, "abc", "c", b"content");
+    fs::rename(root.path().join("results/abc"), root.path().join("results/ABC")).unwrap();
+    assert!(matches!(store.remove(&"ABC/c".parse().unwrap()), Err(StoreError::Unknown { .. })));
+    assert!(root.path().join("results/ABC/c.txt").exists());
+    // What is damaged can be removed all the same.
+    put(&store, "s", "c", b"content");
+    fs::write(root.path().join("results/s/c.json"), "{").unwrap();
+    assert_eq!(store.remove(&"s/c".parse().unwrap()).unwrap().artifacts.len(), 1);
+}
+
 /// Mechanism 55: concurrent writers passed the quota, and nobody noticed.
 #[test]
 fn mechanism_55_room_is_made_before_a_write_that_finds_a_quota_exceeded() {

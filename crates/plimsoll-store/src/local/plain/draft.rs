@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use plimsoll::id::{Folder, Key};
 
-use super::super::{ATTEMPTS, are_equal, temporary_name};
+use super::super::{ATTEMPTS, WRITTEN_AT_ONCE, are_equal, temporary_name};
 use super::PlainStore;
 use crate::backend::{Created, Draft};
 use crate::error::{Result, StoreError};
@@ -52,7 +52,9 @@ impl<'s> PlainDraft<'s> {
     }
 
     pub(super) fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.file.write_all(bytes)?;
+        for piece in bytes.chunks(WRITTEN_AT_ONCE) {
+            self.file.write_all(piece)?;
+        }
         self.size += bytes.len() as u64;
         Ok(())
     }

@@ -9,7 +9,7 @@ use rustix::fs::{AtFlags, OFlags};
 use rustix::io::Errno;
 
 use super::super::root::{PRIVATE_FILE, failed, sync, tighten};
-use super::super::{ATTEMPTS, are_equal, temporary_name};
+use super::super::{ATTEMPTS, WRITTEN_AT_ONCE, are_equal, temporary_name};
 use super::{PosixStore, keeps_vanishing};
 use crate::backend::{Created, Draft};
 use crate::error::{Result, StoreError};
@@ -40,7 +40,9 @@ impl<'s> PosixDraft<'s> {
     }
 
     pub(super) fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.temporary.file.write_all(bytes)?;
+        for piece in bytes.chunks(WRITTEN_AT_ONCE) {
+            self.temporary.file.write_all(piece)?;
+        }
         self.size += bytes.len() as u64;
         self.synced = false;
         Ok(())
