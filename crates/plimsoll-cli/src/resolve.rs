@@ -101,5 +101,5 @@ pub(crate) fn open_store(global: &Global) -> Result<Store> {
         Some(url) => url.parse::<Location>().map_err(|error| Usage(format!("--store: {error}")))?,
         None => Location::Local(Store::default_root(Platform::CURRENT, |name| std::env::var_os(name))?),
     };
-    Ok(Store::open(&location))
+    Ok(Store::open(&location, |name| std::env::var_os(name))?)
 }
