@@ -102,7 +102,7 @@ impl Server {
         let mut attempt = 1;
         loop {
             let answer = if in_parts {
-                self.put_in_parts(&path, content, source)?
+                self.put_in_parts(key, &path, content, source)?
             } else {
                 self.put(&path, source.whole()?, content.attributes())?
             };
@@ -123,7 +123,7 @@ impl Server {
         }
     }
 
-    fn put(&self, path: &Path, content: Bytes, attributes: Attributes) -> Result<Answer<()>> {
+    pub(super) fn put(&self, path: &Path, content: Bytes, attributes: Attributes) -> Result<Answer<()>> {
         let path = path.clone();
         let options = PutOptions { mode: PutMode::Create, attributes, ..PutOptions::default() };
         self.call(move |client| async move {
@@ -131,7 +131,13 @@ impl Server {
         })
     }
 
-    fn put_in_parts(&self, path: &Path, content: &Content, source: &mut dyn Source) -> Result<Answer<()>> {
+    fn put_in_parts(
+        &self,
+        key: &Key,
+        path: &Path,
+        content: &Content,
+        source: &mut dyn Source,
+    ) -> Result<Answer<()>> {
         let mut upload = match Upload::begin(self, path, content.attributes())? {
             Ok(upload) => upload,
             Err(failed) => return Ok(Err(failed)),
@@ -143,7 +149,13 @@ impl Server {
         })?;
         match refused {
             Some(failed) => Ok(Err(failed)),
-            None => upload.end(),
+            None => match upload.arrive()? {
+                Ok(()) => {
+                    let _turn = self.take_turn(key)?;
+                    upload.end()
+                }
+                Err(failed) => Ok(Err(failed)),
+            },
         }
     }
 

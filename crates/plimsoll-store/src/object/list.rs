@@ -50,11 +50,34 @@ impl Server {
         }
     }
 
+    /// Removes what makes a folder without anything in it show: an object that is called as the folder, with a `/`
+    /// behind. Some programs make one, and some servers have one for every folder.
+    pub(super) fn remove_folder(&self, folder: &Folder) -> Result<bool> {
+        if folder.session().is_none() {
+            return Ok(false);
+        }
+        let path = self.path(&folder.to_string());
+        let prefix = path.clone();
+        let listed = self.call(move |client| async move { client.s3.list_with_delimiter(Some(&prefix)).await })?;
+        let listed = listed.map_err(|failed| self.explain("list", None, &failed))?;
+        if !listed.common_prefixes.is_empty() || listed.objects.iter().any(|object| object.location != path) {
+            return Ok(false);
+        }
+        // Removing what is not there would leave a trace where old versions are kept.
+        let sessions = self.list(&folder.parent().unwrap_or(Folder::Results))?.sessions;
+        if folder.session().is_some_and(|session| sessions.contains(session)) {
+            let url = format!("/{}/", encode(path.as_ref()).replace("%2F", "/"));
+            let removed = self.call(move |client| async move { ask(&client, http::Method::DELETE, &url).await })?;
+            removed.map_err(|failed| self.explain("remove a folder in", None, &failed))?;
+        }
+        Ok(true)
+    }
+
     /// Ends uploads in parts that were begun before then and never finished. Only those of our own keys.
     pub(super) fn sweep(&self, before: SystemTime) -> Result<u64> {
         let root = self.path("");
         let root = if root.as_ref().is_empty() { String::new() } else { format!("{root}/") };
-        let mut swept = 0;
+        let mut swept = self.sweep_turns(before)?;
         let mut after = None;
         loop {
             let prefix = root.clone();
@@ -137,9 +160,16 @@ async fn list_uploads(
         let upload = upload.map(|upload| format!("&upload-id-marker={}", encode(&upload))).unwrap_or_default();
         query = format!("key-marker={}&{query}{upload}", encode(&key));
     }
+    let body = ask(&client, http::Method::GET, &format!("?{query}")).await?;
+    quick_xml::de::from_reader(&*body).map_err(|error| failed(format!("a list of uploads is expected: {error}")))
+}
+
+/// Makes a request that the library has no call for. What it is for stands behind the bucket's URL.
+async fn ask(client: &Client, method: http::Method, behind: &str) -> object_store::Result<Bytes> {
+    let failed = |reason: String| object_store::Error::Generic { store: "S3", source: reason.into() };
     let mut request = http::Request::builder()
-        .method(http::Method::GET)
-        .uri(format!("{}?{query}", client.bucket_url))
+        .method(method)
+        .uri(format!("{}{behind}", client.bucket_url))
         .body(HttpRequestBody::empty())
         .map_err(|error| failed(error.to_string()))?;
     let credentials = client.s3.credentials().get_credential().await?;
@@ -149,8 +179,7 @@ async fn list_uploads(
     if !parts.status.is_success() {
         return Err(failed(format!("HTTP {}", parts.status)));
     }
-    let body: Bytes = body.bytes().await.map_err(|error| failed(error.to_string()))?;
-    quick_xml::de::from_reader(&*body).map_err(|error| failed(format!("a list of uploads is expected: {error}")))
+    body.bytes().await.map_err(|error| failed(error.to_string()))
 }
 
 /// Encodes a value of a query as signatures demand it.

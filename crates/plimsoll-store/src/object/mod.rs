@@ -37,6 +37,8 @@ mod server;
 #[cfg(feature = "s3")]
 mod store;
 #[cfg(feature = "s3")]
+mod turn;
+#[cfg(feature = "s3")]
 mod upload;
 #[cfg(feature = "s3")]
 mod wire;

@@ -75,6 +75,10 @@ impl Backend for S3Store {
         self.server.delete(key)
     }
 
+    fn remove_folder(&self, folder: &Folder, _before: SystemTime) -> Result<bool> {
+        self.server.remove_folder(folder)
+    }
+
     fn sweep(&self, before: SystemTime) -> Result<u64> {
         self.server.sweep(before)
     }

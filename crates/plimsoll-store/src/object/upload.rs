@@ -71,8 +71,8 @@ impl<'s> Upload<'s> {
         }
     }
 
-    /// Makes it an object, if there is none by its name.
-    pub(super) fn end(mut self) -> Result<Answer<()>> {
+    /// Sends what is left, and waits until all parts have arrived.
+    pub(super) fn arrive(&mut self) -> Result<Answer<()>> {
         if !self.part.is_empty()
             && let Err(failed) = self.send()?
         {
@@ -82,6 +82,14 @@ impl<'s> Upload<'s> {
             if let Err(failed) = self.wait_for_one()? {
                 return Ok(Err(failed));
             }
+        }
+        Ok(Ok(()))
+    }
+
+    /// Makes it an object, if there is none by its name.
+    pub(super) fn end(mut self) -> Result<Answer<()>> {
+        if let Err(failed) = self.arrive()? {
+            return Ok(Err(failed));
         }
         let Some(mut upload) = self.handle.take() else {
             return Ok(Ok(()));

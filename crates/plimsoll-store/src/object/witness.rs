@@ -112,14 +112,15 @@ pub(super) fn transport(error: &HttpError) -> Transport {
             return Transport::Tls(tls.to_string());
         }
         if let Some(error) = error.downcast_ref::<io::Error>() {
-            // What an I/O error wraps is not its source, but itself.
-            if let Some(tls) = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
-                return Transport::Tls(tls.to_string());
-            }
             match error.kind() {
                 io::ErrorKind::ConnectionRefused => broken = Unreached::Refused,
                 io::ErrorKind::TimedOut => broken = Unreached::Timeout,
                 _ => {}
+            }
+            // What an I/O error wraps is not its source, but the error itself.
+            if let Some(inner) = error.get_ref() {
+                cause = Some(inner);
+                continue;
             }
         }
         if error.downcast_ref::<reqwest::Error>().is_some_and(reqwest::Error::is_timeout) {
@@ -182,8 +183,11 @@ pub(super) fn fault(failed: &Failed, asked: &Asked) -> Fault {
                 Fault::NoCredentials { looked: format!("{host} gives none (HTTP {status})") }
             }
         }
-        Some(Seen::Transport { host, how }) => {
-            let endpoint = if asked.is_server(host) { endpoint() } else { host.clone() };
+        Some(Seen::Transport { host, .. }) if !asked.is_server(host) => {
+            Fault::NoCredentials { looked: format!("{host}, who gives some, cannot be reached") }
+        }
+        Some(Seen::Transport { how, .. }) => {
+            let endpoint = endpoint();
             match how {
                 Transport::Unreached(how) => Fault::Unreachable { endpoint, how: *how, proxied: asked.proxied },
                 Transport::Tls(detail) => Fault::Tls { endpoint, detail: detail.clone() },
