@@ -332,7 +332,7 @@ mod tests {
         }
         let away = [("AWS_ENDPOINT_URL", "http://minio:9000"), ("AWS_ALLOW_HTTP", "true")];
         access(&away).unwrap();
-        insta::assert_snapshot!(refused(&away[..1]), @"");
+        insta::assert_snapshot!(refused(&away[..1]), @"AWS_ENDPOINT_URL is http://minio:9000: what is stored would travel in the clear; write https://, or set AWS_ALLOW_HTTP=true if the network is trusted");
         refused(&[("AWS_ENDPOINT_URL", "http://127.0.0.1.example.com"), ("AWS_ALLOW_HTTP", "false")]);
     }
 

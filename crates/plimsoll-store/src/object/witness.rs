@@ -300,7 +300,7 @@ mod tests {
         let Seen::Status { host, .. } = status(400, "") else { panic!("it is one") };
         let code = "AuthorizationHeaderMalformed".to_owned();
         let fault = judge(Seen::Status { host, status: 400, code, region: Some("eu-north-1".to_owned()) });
-        insta::assert_snapshot!(fault, @"");
+        insta::assert_snapshot!(fault, @"the bucket is in the region eu-north-1, not in eu-west-1; set AWS_REGION=eu-north-1");
     }
 
     #[test]
@@ -308,7 +308,7 @@ mod tests {
         let how = Transport::Unreached(Unreached::Timeout);
         let fault = judge(Seen::Transport { host: "169.254.169.254".to_owned(), how: how.clone() });
         assert!(matches!(fault, Fault::NoCredentials { .. }));
-        insta::assert_snapshot!(fault, @"");
+        insta::assert_snapshot!(fault, @"no credentials: no key is set, and no role of this machine is found at 169.254.169.254; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (profile files are not read: `aws configure export-credentials --format env` prints what a profile holds)");
         let host = "sts.eu-west-1.amazonaws.com".to_owned();
         let fault = judge(Seen::Status { host, status: 403, code: "AccessDenied".to_owned(), region: None });
         assert!(matches!(fault, Fault::NoCredentials { .. }));
