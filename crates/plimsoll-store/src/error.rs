@@ -157,8 +157,8 @@ pub enum StoreError {
     },
     /// A store URL of a kind that this binary was built without.
     #[error(
-        "`{url}` needs support for {scheme} stores, which is not built in; use s3://bucket/prefix with a server that \
-             speaks S3, or file:///absolute/path"
+        "`{url}` needs support for {scheme} stores, which is not built in; use file:///absolute/path, or \
+             s3://bucket/prefix where the feature s3 is on"
     )]
     NotBuiltIn {
         /// What was given.

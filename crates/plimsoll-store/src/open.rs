@@ -247,7 +247,7 @@ mod tests {
         assert!(matches!(&error, StoreError::NotBuiltIn { scheme, .. } if scheme == "gs"));
         insta::assert_snapshot!(
             error,
-            @"`gs://bucket/prefix` needs support for gs stores, which is not built in; use s3://bucket/prefix with a server that speaks S3, or file:///absolute/path"
+            @"`gs://bucket/prefix` needs support for gs stores, which is not built in; use file:///absolute/path, or s3://bucket/prefix where the feature s3 is on"
         );
     }
 

@@ -125,7 +125,8 @@ impl Access {
                 Some(Err(_)) => Err(setting(variable, "is not UTF-8")),
             }
         };
-        let flag = |variable| text(variable).map(|value| value.is_some_and(|v| v.eq_ignore_ascii_case("true") || v == "1"));
+        let flag =
+            |variable| text(variable).map(|value| value.is_some_and(|v| v.eq_ignore_ascii_case("true") || v == "1"));
 
         let endpoint = match text("AWS_ENDPOINT_URL_S3")? {
             Some(url) => Some(("AWS_ENDPOINT_URL_S3", url)),
@@ -166,11 +167,7 @@ impl Access {
             asks_machine: endpoint.is_none() && !flag("AWS_EC2_METADATA_DISABLED")?,
             endpoint,
             region,
-            keys: check_keys(
-                text("AWS_ACCESS_KEY_ID")?,
-                text("AWS_SECRET_ACCESS_KEY")?,
-                text("AWS_SESSION_TOKEN")?,
-            )?,
+            keys: check_keys(text("AWS_ACCESS_KEY_ID")?, text("AWS_SECRET_ACCESS_KEY")?, text("AWS_SESSION_TOKEN")?)?,
             handed_on,
             proxies,
             no_proxy,

@@ -27,7 +27,8 @@ impl Bridge {
         if let Some(runtime) = self.runtime.get() {
             return Ok(runtime);
         }
-        let runtime = Builder::new_multi_thread().worker_threads(2).thread_name("plimsoll-s3").enable_all().build()?;
+        let runtime =
+            Builder::new_multi_thread().worker_threads(2).thread_name("plimsoll-s3").enable_all().build()?;
         if let Err(second) = self.runtime.set(runtime) {
             // Another thread was faster.
             second.shutdown_background();

@@ -24,9 +24,10 @@ const ATTEMPTS: usize = 4;
 
 /// The object that every store on a server has: whoever is about to write tries to create it.
 pub(super) const MARK: &str = "plimsoll-store.txt";
-const MARK_TEXT: &[u8] = b"Below this prefix, plimsoll keeps what left the contexts of agents. Do not change it by hand.\n";
+const MARK_TEXT: &[u8] =
+    b"Below this prefix, plimsoll keeps what left the contexts of agents. Do not change it by hand.\n";
 
-/// Where the writer's mark and the content's hash stand in an object's metadata.
+/// Where the writer's stamp and the content's hash stand in an object's metadata.
 const WRITER: &str = "plimsoll-writer";
 const HASH: &str = "plimsoll-blake3";
 
@@ -71,8 +72,8 @@ impl Content {
     }
 }
 
-/// Makes a mark that no other write has: the hasher's keys are random in every process.
-pub(super) fn writer_mark() -> String {
+/// Makes a stamp that no other write has: the hasher's keys are random in every process.
+pub(super) fn writer_stamp() -> String {
     use std::hash::{BuildHasher as _, Hasher as _, RandomState};
     let random = || RandomState::new().build_hasher().finish();
     let time = std::time::SystemTime::UNIX_EPOCH.elapsed().map_or(0, |elapsed| elapsed.as_nanos());
@@ -96,7 +97,11 @@ impl Server {
             in_parts = self.prove_upload()?;
             if !in_parts && content.size > ONE_LARGE_REQUEST {
                 let what = "conditional writes of objects over 256 MiB";
-                return Err(self.remote("write", Some(key), Fault::Unconditional { endpoint: self.endpoint(), what }));
+                return Err(self.remote(
+                    "write",
+                    Some(key),
+                    Fault::Unconditional { endpoint: self.endpoint(), what },
+                ));
             }
         }
         let mut attempt = 1;
@@ -131,13 +136,7 @@ impl Server {
         })
     }
 
-    fn put_in_parts(
-        &self,
-        key: &Key,
-        path: &Path,
-        content: &Content,
-        source: &mut dyn Source,
-    ) -> Result<Answer<()>> {
+    fn put_in_parts(&self, key: &Key, path: &Path, content: &Content, source: &mut dyn Source) -> Result<Answer<()>> {
         let mut upload = match Upload::begin(self, path, content.attributes())? {
             Ok(upload) => upload,
             Err(failed) => return Ok(Err(failed)),
@@ -151,7 +150,7 @@ impl Server {
             Some(failed) => Ok(Err(failed)),
             None => match upload.arrive()? {
                 Ok(()) => {
-                    let _turn = self.take_turn(key)?;
+                    let _baton = self.take_baton(key)?;
                     upload.end()
                 }
                 Err(failed) => Ok(Err(failed)),
@@ -160,13 +159,7 @@ impl Server {
     }
 
     /// Looks at what stands under a name, if anything.
-    fn find(
-        &self,
-        key: &Key,
-        path: &Path,
-        content: &Content,
-        source: &mut dyn Source,
-    ) -> Result<Option<Created>> {
+    fn find(&self, key: &Key, path: &Path, content: &Content, source: &mut dyn Source) -> Result<Option<Created>> {
         Ok(match self.look_at(key, path, content, source)? {
             Found::Nothing => None,
             Found::Ours => Some(Created::New),
@@ -269,7 +262,7 @@ impl Parts<'_> {
         for part in self.0 {
             hasher.update(part);
         }
-        Content::new(hasher.count(), hasher.finalize(), writer_mark())
+        Content::new(hasher.count(), hasher.finalize(), writer_stamp())
     }
 }
 

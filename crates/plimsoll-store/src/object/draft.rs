@@ -6,7 +6,7 @@ use std::io::{Read as _, Seek as _, Write as _};
 use bytes::Bytes;
 use plimsoll::id::{Folder, Key};
 
-use super::create::{Content, ONE_REQUEST, Source, writer_mark};
+use super::create::{Content, ONE_REQUEST, Source, writer_stamp};
 use super::server::Server;
 use crate::backend::{Created, Draft};
 use crate::error::{Result, StoreError};
@@ -39,7 +39,7 @@ impl<'s> S3Draft<'s> {
     pub(super) fn begin(server: &'s Server, folder: &Folder) -> Self {
         let spool = Spool::Memory(Vec::new());
         let hasher = blake3::Hasher::new();
-        Self { server, folder: folder.clone(), hasher, spool, writer: writer_mark(), published: false }
+        Self { server, folder: folder.clone(), hasher, spool, writer: writer_stamp(), published: false }
     }
 }
 

@@ -21,8 +21,7 @@ impl Server {
     /// Lists a folder: its objects and what looks like a folder in it, page after page, and nothing below.
     pub(super) fn list(&self, folder: &Folder) -> Result<Listing> {
         let path = self.path(&folder.to_string());
-        let listed =
-            self.call(move |client| async move { client.s3.list_with_delimiter(Some(&path)).await })?;
+        let listed = self.call(move |client| async move { client.s3.list_with_delimiter(Some(&path)).await })?;
         let listed = listed.map_err(|failed| self.explain("list", None, &failed))?;
         let mut listing = Listing::default();
         for object in listed.objects {
@@ -77,7 +76,7 @@ impl Server {
     pub(super) fn sweep(&self, before: SystemTime) -> Result<u64> {
         let root = self.path("");
         let root = if root.as_ref().is_empty() { String::new() } else { format!("{root}/") };
-        let mut swept = self.sweep_turns(before)?;
+        let mut swept = self.sweep_batons(before)?;
         let mut after = None;
         loop {
             let prefix = root.clone();
@@ -210,7 +209,9 @@ mod tests {
         ] {
             assert!(is_ours(ours), "{ours}");
         }
-        for foreign in ["backup.tar", "results/s/c.zip", "results/c.txt", "results/s/t/c.txt", "other/s/c.txt", "", "/"] {
+        for foreign in
+            ["backup.tar", "results/s/c.zip", "results/c.txt", "results/s/t/c.txt", "other/s/c.txt", "", "/"]
+        {
             assert!(!is_ours(foreign), "{foreign}");
         }
     }

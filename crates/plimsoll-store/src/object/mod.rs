@@ -5,7 +5,7 @@
 //!
 //! 1. **Create-only**: every record is created by a conditional request (`If-None-Match: *`), whether by one `PUT` or as
 //!    the end of an upload in parts. A server that does not honour that is found out before the first write of a
-//!    process, and refused. A writer whose answer was lost finds its own mark on the record and knows that it won. What
+//!    process, and refused. A writer whose answer was lost finds its own stamp on the record and knows that it won. What
 //!    comes later under a name that was freed by a removal is another record.
 //! 2. **Durable**: S3 answers when the data is stored in several places; other servers as they are set up.
 //! 3. **Whole or nothing**: objects appear whole. A killed writer leaves at most an upload in parts that nobody sees, and
@@ -23,6 +23,8 @@ mod place;
 #[cfg(feature = "s3")]
 mod access;
 #[cfg(feature = "s3")]
+mod baton;
+#[cfg(feature = "s3")]
 mod bridge;
 #[cfg(feature = "s3")]
 mod create;
@@ -36,8 +38,6 @@ mod read;
 mod server;
 #[cfg(feature = "s3")]
 mod store;
-#[cfg(feature = "s3")]
-mod turn;
 #[cfg(feature = "s3")]
 mod upload;
 #[cfg(feature = "s3")]

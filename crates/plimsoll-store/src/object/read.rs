@@ -40,14 +40,20 @@ struct Whole {
 impl Server {
     pub(super) fn get(&self, key: &Key) -> Result<Option<Vec<u8>>> {
         let path = self.path(&key.to_string());
-        match self.call(move |client| async move { client.s3.get_opts(&path, GetOptions::default()).await?.bytes().await })? {
+        match self.call(move |client| async move {
+            client.s3.get_opts(&path, GetOptions::default()).await?.bytes().await
+        })? {
             Ok(bytes) => Ok(Some(bytes.into())),
             Err(failed) => self.missing("read", key, &failed),
         }
     }
 
     pub(super) fn head(&self, key: &Key) -> Result<Option<Entry>> {
-        Ok(self.meta(key)?.map(|meta| Entry { key: key.clone(), size: meta.size, modified: meta.last_modified.into() }))
+        Ok(self.meta(key)?.map(|meta| Entry {
+            key: key.clone(),
+            size: meta.size,
+            modified: meta.last_modified.into(),
+        }))
     }
 
     fn meta(&self, key: &Key) -> Result<Option<ObjectMeta>> {
@@ -69,7 +75,10 @@ impl Server {
             let client = self.client.clone();
             let task = self.start_raw(async move {
                 let fetch = |range| fetch(client.clone(), path.clone(), range, None);
-                futures_util::stream::iter(wanted.into_iter().map(fetch)).buffered(AT_A_TIME).collect::<Vec<_>>().await
+                futures_util::stream::iter(wanted.into_iter().map(fetch))
+                    .buffered(AT_A_TIME)
+                    .collect::<Vec<_>>()
+                    .await
             })?;
             let mut pieces = Vec::with_capacity(fetches.len());
             for piece in self.wait(task)? {
@@ -120,7 +129,8 @@ impl Server {
 /// Fetches a range. One that begins at the end or behind it is an empty piece.
 async fn fetch(client: Client, path: Path, range: Range<u64>, tag: Option<String>) -> Answer<Piece> {
     // Some servers read the end of a range as a signed number.
-    let range = if i64::try_from(range.end).is_ok() { GetRange::Bounded(range) } else { GetRange::Offset(range.start) };
+    let range =
+        if i64::try_from(range.end).is_ok() { GetRange::Bounded(range) } else { GetRange::Offset(range.start) };
     let options = GetOptions { range: Some(range), if_match: tag, ..GetOptions::default() };
     let fetched = witnessed(async move {
         let found = client.s3.get_opts(&path, options).await?;

@@ -58,11 +58,7 @@ impl Server {
         }
         let patience = access.patience;
         let retry = RetryConfig {
-            backoff: BackoffConfig {
-                init_backoff: patience.pause,
-                max_backoff: patience.pause * 40,
-                base: 2.0,
-            },
+            backoff: BackoffConfig { init_backoff: patience.pause, max_backoff: patience.pause * 40, base: 2.0 },
             max_retries: patience.retries,
             retry_timeout: patience.give_up,
         };
@@ -89,11 +85,7 @@ impl Server {
                 builder = builder.with_token(token);
             }
         }
-        let asked = Asked {
-            endpoint: access.server(),
-            region: access.region.clone(),
-            proxied: access.is_proxied(),
-        };
+        let asked = Asked { endpoint: access.server(), region: access.region.clone(), proxied: access.is_proxied() };
         // What the library refuses at this point is a value in a variable that is handed on.
         let s3 = builder.build().map_err(|error| StoreError::Setting {
             variable: "AWS_…",
@@ -184,10 +176,11 @@ impl Server {
         if !failed.is_missing() {
             return Err(self.explain(action, Some(key), failed));
         }
-        // A `HEAD` does not tell which of the two it is.
-        if !self.bucket_seen.load(Ordering::Relaxed)
+        // A `HEAD` does not tell which of the two it is, nor whether it was an S3 server that did not find it.
+        if failed.has_code() {
+            self.note_bucket();
+        } else if !self.bucket_seen.load(Ordering::Relaxed)
             && let Err(failed) = self.call(look)?
-            && failed.is_no_bucket()
         {
             return Err(self.explain(action, Some(key), &failed));
         }

@@ -121,8 +121,11 @@ fn serve(stream: &TcpStream, seen: &Mutex<Vec<Request>>, script: &dyn Fn(usize, 
 }
 
 fn store(environment: &[(&str, &str)]) -> S3Store {
-    let keys =
-        [("AWS_ACCESS_KEY_ID", "canary-id"), ("AWS_SECRET_ACCESS_KEY", "canary-secret"), ("AWS_SESSION_TOKEN", "canary-token")];
+    let keys = [
+        ("AWS_ACCESS_KEY_ID", "canary-id"),
+        ("AWS_SECRET_ACCESS_KEY", "canary-secret"),
+        ("AWS_SESSION_TOKEN", "canary-token"),
+    ];
     let environment: HashMap<&str, &str> = keys.iter().chain(environment).copied().collect();
     let mut access = Access::from_env(|name| environment.get(name).map(OsString::from)).unwrap();
     access.patience.answer = Duration::from_millis(700);
@@ -173,7 +176,9 @@ fn a_server_that_ignores_conditions_is_refused_before_anything_is_written() {
 #[test]
 fn a_server_that_ignores_conditions_of_uploads_gets_one_request_or_none() {
     let server = Scripted::new(|_, request| match (request.method.as_str(), request.target.as_str()) {
-        ("PUT", _) if is_mark(request) && !request.target.contains("partNumber") => refusal(412, "PreconditionFailed"),
+        ("PUT", _) if is_mark(request) && !request.target.contains("partNumber") => {
+            refusal(412, "PreconditionFailed")
+        }
         ("POST", target) if target.contains("uploads") => {
             answer(200, "<InitiateMultipartUploadResult><UploadId>u</UploadId></InitiateMultipartUploadResult>")
         }
@@ -185,16 +190,20 @@ fn a_server_that_ignores_conditions_of_uploads_gets_one_request_or_none() {
     let store = server.store();
     let content = vec![7; 9 << 20];
     assert_eq!(store.create(&key("c"), &[&content]).unwrap(), Created::New);
-    let put = server.requests().into_iter().find(|request| request.target.ends_with("/c.txt")
-        && request.method == "PUT").unwrap();
+    let put = server
+        .requests()
+        .into_iter()
+        .find(|request| request.target.ends_with("/c.txt") && request.method == "PUT")
+        .unwrap();
     assert_eq!((put.headers["if-none-match"].as_str(), put.body.len()), ("*", content.len()));
-    let ends: Vec<Request> = server.requests().into_iter().filter(|r| r.target.contains("uploadId=u") && r.method == "POST").collect();
+    let ends: Vec<Request> =
+        server.requests().into_iter().filter(|r| r.target.contains("uploadId=u") && r.method == "POST").collect();
     assert!(ends.len() == 1 && is_mark(&ends[0]) && ends[0].headers["if-none-match"] == "*");
 }
 
 #[test]
 fn a_writer_whose_answer_is_lost_finds_out_that_it_won() {
-    // The first `PUT` is carried out, and its answer never comes. The next look finds the writer's own mark.
+    // The first `PUT` is carried out, and its answer never comes. The next look finds the writer's own stamp.
     let kept: Arc<Mutex<Option<Request>>> = Arc::default();
     let server = honest(move |_, request| match request.method.as_str() {
         "PUT" => {
@@ -244,7 +253,11 @@ fn a_name_that_is_freed_while_it_is_created_is_tried_anew() {
             let mut puts = puts.lock().unwrap();
             *puts += 1;
             // As S3 says when a removal runs at the same time.
-            if *puts == 1 { refusal(409, "ConditionalRequestConflict") } else { Reply::Answer(200, vec![("etag", "\"e\"".to_owned())], vec![]) }
+            if *puts == 1 {
+                refusal(409, "ConditionalRequestConflict")
+            } else {
+                Reply::Answer(200, vec![("etag", "\"e\"".to_owned())], vec![])
+            }
         }
         _ => refusal(404, "NoSuchKey"),
     });
@@ -253,9 +266,12 @@ fn a_name_that_is_freed_while_it_is_created_is_tried_anew() {
 
 #[test]
 fn a_busy_server_is_asked_again_and_then_told() {
-    let server = honest(|number, _| {
-        if number < 4 { refusal(503, "SlowDown") } else { Reply::Answer(200, vec![], b"content".to_vec()) }
-    });
+    let server =
+        honest(
+            |number, _| {
+                if number < 4 { refusal(503, "SlowDown") } else { Reply::Answer(200, vec![], b"content".to_vec()) }
+            },
+        );
     assert_eq!(server.store().get(&key("c")).unwrap().unwrap(), b"content");
     assert_eq!(server.count("GET"), 4);
 
@@ -290,6 +306,17 @@ fn a_server_that_hangs_up_or_speaks_otherwise_is_told_apart() {
 }
 
 #[test]
+fn a_web_server_that_finds_nothing_is_no_empty_store() {
+    let server = Scripted::new(|_, _| answer(404, "<html>404 Not Found</html>"));
+    for error in [server.store().get(&key("c")).unwrap_err(), server.store().head(&key("c")).unwrap_err()] {
+        assert_eq!(fault(error), Fault::Refused { status: 404, code: String::new() });
+    }
+    let server = Scripted::new(|_, _| refusal(404, "NoSuchKey"));
+    assert_eq!(server.store().get(&key("c")).unwrap(), None);
+    assert_eq!(server.requests().len(), 1);
+}
+
+#[test]
 fn names_that_do_not_exist_are_told() {
     let store = store(&[("AWS_ENDPOINT_URL", "https://s3.host.invalid")]);
     let fault = fault(store.get(&key("c")).unwrap_err());
@@ -312,12 +339,18 @@ fn refusals_are_told_by_their_code_also_where_an_answer_has_no_body() {
         assert_eq!(fault(server.store().sweep(SystemTime::now()).unwrap_err()), expected);
     }
     let elsewhere = || {
-        let headers = vec![("x-amz-bucket-region", "eu-north-1".to_owned()), ("location", "https://elsewhere.invalid/".to_owned())];
+        let headers = vec![
+            ("x-amz-bucket-region", "eu-north-1".to_owned()),
+            ("location", "https://elsewhere.invalid/".to_owned()),
+        ];
         Reply::Answer(301, headers, Vec::new())
     };
     let server = Scripted::new(move |_, _| elsewhere());
     let right = Some("eu-north-1".to_owned());
-    assert_eq!(fault(server.store().head(&key("c")).unwrap_err()), Fault::Region { used: "us-east-1".to_owned(), right });
+    assert_eq!(
+        fault(server.store().head(&key("c")).unwrap_err()),
+        Fault::Region { used: "us-east-1".to_owned(), right }
+    );
 }
 
 #[test]
@@ -336,7 +369,11 @@ fn keys_go_to_the_server_as_signatures_and_are_shown_nowhere() {
 #[test]
 fn a_server_without_a_list_of_uploads_has_nothing_to_sweep() {
     let server = Scripted::new(|_, request| {
-        if request.target.contains("uploads") { refusal(501, "NotImplemented") } else { answer(200, "<ListBucketResult></ListBucketResult>") }
+        if request.target.contains("uploads") {
+            refusal(501, "NotImplemented")
+        } else {
+            answer(200, "<ListBucketResult></ListBucketResult>")
+        }
     });
     assert_eq!(server.store().sweep(SystemTime::now()).unwrap(), 0);
 }

@@ -43,7 +43,9 @@ struct Shared {
 impl Wire {
     pub(super) fn new(access: &Access) -> Self {
         let (proxies, no_proxy) = (access.proxies.clone(), access.no_proxy.clone());
-        Self { shared: Arc::new(Shared { proxies, no_proxy, patience: access.patience, clients: Default::default() }) }
+        Self {
+            shared: Arc::new(Shared { proxies, no_proxy, patience: access.patience, clients: Default::default() }),
+        }
     }
 
     fn client(&self, direct: bool, secure: bool) -> Result<&reqwest::Client, Transport> {

@@ -83,6 +83,11 @@ impl Failed {
         matches!(self.status(), Some(412 | 409)) && !self.is_no_bucket()
     }
 
+    /// Whether the server gave an error code of S3's.
+    pub(super) fn has_code(&self) -> bool {
+        matches!(&self.seen, Some(Seen::Status { code, .. }) if !code.is_empty())
+    }
+
     pub(super) fn is_no_bucket(&self) -> bool {
         matches!(&self.seen, Some(Seen::Status { code, .. }) if code == "NoSuchBucket")
     }
@@ -170,9 +175,9 @@ pub(super) struct Asked {
 pub(super) fn fault(failed: &Failed, asked: &Asked) -> Fault {
     let endpoint = || asked.endpoint.clone();
     match &failed.seen {
-        Some(Seen::Status { host, status, .. }) if is_metadata(host) => {
-            Fault::NoCredentials { looked: format!("no key is set, and {host} gives this machine none (HTTP {status})") }
-        }
+        Some(Seen::Status { host, status, .. }) if is_metadata(host) => Fault::NoCredentials {
+            looked: format!("no key is set, and {host} gives this machine none (HTTP {status})"),
+        },
         Some(Seen::Transport { host, .. }) if is_metadata(host) => {
             Fault::NoCredentials { looked: format!("no key is set, and no role of this machine is found at {host}") }
         }
@@ -228,11 +233,19 @@ fn refusal(status: u16, code: &str, region: Option<&str>, asked: &Asked) -> Faul
         "PermanentRedirect" | "TemporaryRedirect" | "IllegalLocationConstraintException" => elsewhere(),
         "AuthorizationHeaderMalformed" if region.is_some() => elsewhere(),
         "RequestTimeTooSkewed" | "RequestExpired" => Fault::Clock,
-        "InvalidAccessKeyId" | "SignatureDoesNotMatch" | "InvalidToken" | "ExpiredToken" | "ExpiredTokenException"
-        | "TokenRefreshRequired" | "InvalidSecurity" | "InvalidSignature" | "AuthFailure" | "NotSignedUp"
-        | "AuthorizationHeaderMalformed" | "MissingAuthenticationToken" | "UnrecognizedClientException" => {
-            Fault::Credentials { code: code.to_owned() }
-        }
+        "InvalidAccessKeyId"
+        | "SignatureDoesNotMatch"
+        | "InvalidToken"
+        | "ExpiredToken"
+        | "ExpiredTokenException"
+        | "TokenRefreshRequired"
+        | "InvalidSecurity"
+        | "InvalidSignature"
+        | "AuthFailure"
+        | "NotSignedUp"
+        | "AuthorizationHeaderMalformed"
+        | "MissingAuthenticationToken"
+        | "UnrecognizedClientException" => Fault::Credentials { code: code.to_owned() },
         "SlowDown" | "TooManyRequests" | "ServiceUnavailable" | "RequestLimitExceeded" | "Throttling" => {
             Fault::Busy { status }
         }
@@ -324,7 +337,14 @@ mod tests {
     fn only_words_are_taken_from_an_answer() {
         let body = "<?xml version=\"1.0\"?><Error><Code>AccessDenied</Code><Region>eu-1</Region></Error>";
         assert_eq!(code_and_region(body), ("AccessDenied".to_owned(), Some("eu-1".to_owned())));
-        for body in ["", "<html>404</html>", "<Error><Code>a b</Code>", "<Error><Code></Code>", "<Error><Code>x", "<Code>x</Code>"] {
+        for body in [
+            "",
+            "<html>404</html>",
+            "<Error><Code>a b</Code>",
+            "<Error><Code></Code>",
+            "<Error><Code>x",
+            "<Code>x</Code>",
+        ] {
             assert_eq!(code_and_region(body), (String::new(), None), "{body}");
         }
     }
