@@ -125,5 +125,5 @@ pub(crate) fn store_of(config: &Config) -> Result<Store> {
         Some((url, source)) => url.parse::<Location>().map_err(|error| Usage(format!("{source}: {error}")))?,
         None => Location::Local(Store::default_root(Platform::CURRENT, |name| std::env::var_os(name))?),
     };
-    Ok(Store::open(&location).with_quotas(config.quotas()))
+    Ok(Store::open(&location, |name| std::env::var_os(name))?.with_quotas(config.quotas()))
 }

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use plimsoll::Bytes;
 use plimsoll::id::{Folder, IdError, Key, RecallId};
 
+use crate::object::Fault;
+
 /// The result of a store operation.
 pub type Result<T> = std::result::Result<T, StoreError>;
 
@@ -141,8 +143,26 @@ pub enum StoreError {
         /// What is wrong with it.
         reason: String,
     },
+    /// An object store refused, or was not reached.
+    #[error("could not {action} {place}: {fault}")]
+    Remote {
+        /// What was attempted.
+        action: &'static str,
+        /// Where: `s3://bucket/prefix`, or something in it.
+        place: String,
+        /// What is wrong, and what to do.
+        fault: Fault,
+    },
+    /// The environment sets up an object store in a way that cannot be.
+    #[error("{variable} {reason}")]
+    Setting {
+        /// The variable.
+        variable: &'static str,
+        /// What is wrong with it, and what to do. Never its value, if that is secret.
+        reason: String,
+    },
     /// A store URL of an unknown form.
-    #[error("`{url}` is not a store: {reason}; write file:///absolute/path or memory:")]
+    #[error("`{url}` is not a store: {reason}; write file:///absolute/path, s3://bucket/prefix or memory:")]
     Url {
         /// What was given.
         url: String,
@@ -150,7 +170,10 @@ pub enum StoreError {
         reason: &'static str,
     },
     /// A store URL of a kind that this binary was built without.
-    #[error("`{url}` needs support for {scheme} stores, which is not built in; use file:///absolute/path for now")]
+    #[error(
+        "`{url}` needs support for {scheme} stores, which is not built in; use file:///absolute/path, or \
+             s3://bucket/prefix where the feature s3 is on"
+    )]
     NotBuiltIn {
         /// What was given.
         url: String,

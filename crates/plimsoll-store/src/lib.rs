@@ -8,6 +8,7 @@ pub mod backend;
 pub mod conformance;
 pub mod local;
 pub mod memory;
+pub mod object;
 pub mod prune;
 
 mod archive;
