@@ -59,6 +59,7 @@ pub(crate) enum Command {
     Store(crate::cmd::store::StoreArgs),
     Skills(crate::cmd::skills::SkillsArgs),
     Config(ConfigArgs),
+    Run(crate::cmd::run::RunArgs),
     Completions(CompletionsArgs),
 }
 

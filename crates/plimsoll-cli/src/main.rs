@@ -14,6 +14,11 @@ use output::Output;
 use resolve::{Done, Usage};
 
 fn main() -> ExitCode {
+    // `run` starts this program again, between itself and an agent; it is no command for people.
+    let mut arguments = std::env::args_os().skip(1);
+    if arguments.next().is_some_and(|first| first == cmd::run::WATCH) {
+        return plimsoll_agent::watch(arguments);
+    }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         // Help and version are answers, everything else is wrong usage: clap knows which, and the exit code.
@@ -48,6 +53,7 @@ fn run(cli: &Cli, output: &mut Output) -> anyhow::Result<Done> {
         Command::Recall(arguments) => cmd::recall::run(arguments, &cli.global, output),
         Command::Skills(arguments) => cmd::skills::run(arguments, output),
         Command::Config(arguments) => cmd::config::run(arguments, &cli.global, output),
+        Command::Run(arguments) => cmd::run::run(arguments, &cli.global, output),
         Command::Completions(arguments) => cmd::completions::run(arguments, output),
     }
 }

@@ -103,6 +103,11 @@ pub(crate) fn plain(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }
 
+/// Makes a text from outside safe to show on a terminal, its lines and tabs as they are.
+pub(crate) fn plain_lines(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() && c != '\n' && c != '\t' { '\u{fffd}' } else { c }).collect()
+}
+
 /// A bar of `width` cells, filled for `part` of `whole`. What is not nothing shows at least an eighth of a cell.
 ///
 /// The cells are eighths, so that a bar of forty cells tells three hundred values apart.

@@ -22,6 +22,12 @@ pub(crate) enum Done {
     Failed,
     /// It cannot fit.
     Infeasible,
+    /// It asked for something that cannot be, and has said so.
+    Misused,
+    /// An agent could not be run at all, and it has been said why.
+    NotRun,
+    /// The user stopped it.
+    Interrupted,
 }
 
 impl From<Done> for ExitCode {
@@ -29,7 +35,11 @@ impl From<Done> for ExitCode {
         match done {
             Done::Yes => Self::SUCCESS,
             Done::Failed => Self::from(1),
+            Done::Misused => Self::from(2),
             Done::Infeasible => Self::from(3),
+            Done::NotRun => Self::from(4),
+            // What a shell reports of a program that Ctrl-C ended.
+            Done::Interrupted => Self::from(130),
         }
     }
 }
@@ -114,6 +124,15 @@ pub(crate) fn config(global: &Global) -> Result<Config> {
     loaded.map_err(|error| Usage(plain(&error.to_string())).into())
 }
 
+/// Where named sessions of agents are kept: beside what is stored, or where that would be if it is not in files.
+pub(crate) fn sessions(global: &Global) -> Result<PathBuf> {
+    let root = match location(&config(global)?)? {
+        Location::Local(root) => root,
+        _ => Store::default_root(Platform::CURRENT, |name| std::env::var_os(name))?,
+    };
+    Ok(root.join("sessions"))
+}
+
 /// Opens the store that the command line, the environment or the platform names.
 pub(crate) fn open_store(global: &Global) -> Result<Store> {
     store_of(&config(global)?)
@@ -121,9 +140,13 @@ pub(crate) fn open_store(global: &Global) -> Result<Store> {
 
 /// Opens the store of a configuration.
 pub(crate) fn store_of(config: &Config) -> Result<Store> {
-    let location = match config.store() {
-        Some((url, source)) => url.parse::<Location>().map_err(|error| Usage(format!("{source}: {error}")))?,
-        None => Location::Local(Store::default_root(Platform::CURRENT, |name| std::env::var_os(name))?),
-    };
-    Ok(Store::open(&location, |name| std::env::var_os(name))?.with_quotas(config.quotas()))
+    Ok(Store::open(&location(config)?, |name| std::env::var_os(name))?.with_quotas(config.quotas()))
+}
+
+/// Says where a configuration's store is.
+fn location(config: &Config) -> Result<Location> {
+    match config.store() {
+        Some((url, source)) => Ok(url.parse::<Location>().map_err(|error| Usage(format!("{source}: {error}")))?),
+        None => Ok(Location::Local(Store::default_root(Platform::CURRENT, |name| std::env::var_os(name))?)),
+    }
 }

@@ -9,5 +9,6 @@ pub(crate) mod count;
 pub(crate) mod models;
 pub(crate) mod recall;
 pub(crate) mod restore;
+pub(crate) mod run;
 pub(crate) mod skills;
 pub(crate) mod store;
