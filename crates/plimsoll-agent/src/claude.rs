@@ -6,6 +6,7 @@
 mod control;
 mod records;
 mod stream;
+mod trouble;
 
 use plimsoll::command::Commands;
 use serde_json::{Value, json};
@@ -175,7 +176,7 @@ impl Driver for Claude {
             let conflict = "is already in use; resume it instead of beginning it anew".to_owned();
             return Some(AgentError::SessionConflict { session: session(), conflict });
         }
-        records::login_or_limit(ended.stderr, None)
+        trouble::login_or_limit(ended.stderr, None)
     }
 }
 

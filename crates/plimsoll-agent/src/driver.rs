@@ -3,7 +3,7 @@
 //! A [`Driver`] is a state machine without effects. It is handed what was read and what is wanted, and answers with
 //! [`Step`]s: lines to write, events to report, the end of a turn. It starts no process, reads no clock and keeps no
 //! queue: which input goes when, that a command gets a turn of its own, that an unknown one is never sent, and what a
-//! run comes to, is decided once, for all drivers, in `conversation.rs`; the process is `run.rs`'s affair. So a
+//! run comes to, is decided once, for all drivers, in `conversation.rs`; the process is `talk.rs`'s affair. So a
 //! driver is tested with recorded lines alone.
 
 use std::ffi::OsString;

@@ -37,6 +37,7 @@ mod run;
 mod session;
 mod start;
 mod tail;
+mod talk;
 mod tally;
 mod watch;
 

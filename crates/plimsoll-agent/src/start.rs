@@ -12,8 +12,9 @@ use crate::find;
 use crate::probe::{Capabilities, Probes};
 use crate::process::Spawn;
 use crate::request::{AgentSession, Request};
-use crate::run::{Holding, Limits, Run, begin};
+use crate::run::Run;
 use crate::session::{SessionRecord, Sessions, new_id, own_name};
+use crate::talk::{Holding, Limits, begin};
 
 /// What a host gives to all its runs.
 #[derive(Debug, Default)]

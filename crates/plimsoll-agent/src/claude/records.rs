@@ -4,11 +4,11 @@ use plimsoll::Tokens;
 use plimsoll::command::Compaction;
 use serde_json::Value;
 
+use super::trouble::{failure, rate_limit, retry};
 use super::{Claude, catalogue};
 use crate::agent::Agent;
 use crate::claude::control::Controls;
 use crate::driver::{Step, TurnEnd};
-use crate::error::AgentError;
 use crate::event::{EventKind, MAX_TEXT, Usage, bounded, edge};
 use crate::outcome::Stop;
 use crate::request::AgentSession;
@@ -327,33 +327,6 @@ fn pieces(block: &Value, field: &str, event: impl Fn(String) -> EventKind) -> Ve
     events
 }
 
-fn retry(record: &Value) -> EventKind {
-    let status = record.get("error_status").and_then(Value::as_u64);
-    let error = text(record, "error");
-    let attempt = record.get("attempt").and_then(Value::as_u64).unwrap_or(0);
-    let message = match status {
-        Some(status) => format!("{error} (HTTP {status}), attempt {attempt}"),
-        None => format!("{error}, attempt {attempt}"),
-    };
-    EventKind::RateLimit { message, retry_ms: record.get("retry_delay_ms").and_then(milliseconds), retrying: true }
-}
-
-fn rate_limit(record: &Value, steps: &mut Vec<Step>) {
-    let info = record.get("rate_limit_info").unwrap_or(&Value::Null);
-    let (status, kind) = (text(info, "status"), text(info, "rateLimitType"));
-    // It is said before every turn; only a limit that is near or reached is news.
-    if status.is_empty() || status == "allowed" {
-        return;
-    }
-    let message = format!("{status} {kind}").trim().to_owned();
-    steps.push(Step::Event(EventKind::RateLimit { message, retry_ms: None, retrying: status != "rejected" }));
-}
-
-fn milliseconds(value: &Value) -> Option<u64> {
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a float to integer cast saturates")]
-    value.as_u64().or_else(|| value.as_f64().map(|number| number.round() as u64))
-}
-
 fn stop(reason: &str) -> Stop {
     match reason {
         "max_tokens" => Stop::MaxTokens,
@@ -364,33 +337,6 @@ fn stop(reason: &str) -> Stop {
 
 fn failed_stop(record: &Value) -> Stop {
     if text(record, "subtype") == "error_max_turns" { Stop::MaxTurns } else { Stop::Error }
-}
-
-/// Why a turn failed, in the program's words.
-fn failure(record: &Value, said: Option<&str>) -> AgentError {
-    let errors = names(record, "errors").join("; ");
-    let subtype = text(record, "subtype");
-    let words = said.filter(|said| !said.is_empty()).or(Some(errors.as_str()).filter(|errors| !errors.is_empty()));
-    let message = words.unwrap_or(subtype).to_owned();
-    let status = record.get("api_error_status").and_then(Value::as_u64);
-    if message.contains("No conversation found") {
-        return AgentError::NoSession { agent: Agent::Claude, session: text(record, "session_id").to_owned() };
-    }
-    login_or_limit(&message, status).unwrap_or(AgentError::Failed { agent: Agent::Claude, message })
-}
-
-/// Tells a missing login and a limit from other failures, by HTTP status or by the words.
-pub(super) fn login_or_limit(message: &str, status: Option<u64>) -> Option<AgentError> {
-    let says = |words: &[&str]| words.iter().any(|words| message.contains(words));
-    let line = || message.lines().next().unwrap_or_default().to_owned();
-    let agent = Agent::Claude;
-    if matches!(status, Some(401 | 403)) || says(&["Not logged in", "Please run /login", "Invalid API key"]) {
-        return Some(AgentError::NotLoggedIn { agent, message: line() });
-    }
-    if status == Some(429) || says(&["rate limit", "usage limit", "hit your limit", "Request rejected (429)"]) {
-        return Some(AgentError::RateLimited { agent, message: line() });
-    }
-    None
 }
 
 fn usage_of(usage: &Value) -> Option<Usage> {
@@ -409,7 +355,7 @@ fn tokens(value: &Value, field: &str) -> Option<Tokens> {
     value.get(field).and_then(Value::as_u64).map(Tokens)
 }
 
-fn text<'a>(value: &'a Value, field: &str) -> &'a str {
+pub(super) fn text<'a>(value: &'a Value, field: &str) -> &'a str {
     value.get(field).and_then(Value::as_str).unwrap_or_default()
 }
 
@@ -417,7 +363,7 @@ fn owned(value: &Value, field: &str) -> Option<String> {
     value.get(field).and_then(Value::as_str).map(str::to_owned)
 }
 
-fn names(value: &Value, field: &str) -> Vec<String> {
+pub(super) fn names(value: &Value, field: &str) -> Vec<String> {
     let list = value.get(field).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     list.iter().filter_map(Value::as_str).map(str::to_owned).collect()
 }

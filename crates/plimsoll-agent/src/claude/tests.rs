@@ -70,7 +70,7 @@ fn a_compaction_is_told_from_start_to_end_with_its_sizes() {
 #[test]
 fn a_compaction_of_another_session_is_not_taken_for_this_ones() {
     let recording = include_str!("../../tests/recorded/claude-compact.jsonl");
-    let stale: String = recording.lines().take(3).map(|line| format!("{line}\n")).collect();
+    let stale: String = recording.split_inclusive('\n').take(3).collect();
     let (events, _, outcome, _) = replay(&stale, Some("another-session"), compact());
     assert!(compactions(&events).is_empty());
     assert_eq!(outcome.unparsed.unknown, 2);
@@ -115,7 +115,7 @@ fn the_answer_to_context_is_text() {
 #[test]
 fn pieces_and_the_whole_message_are_said_once() {
     let recording = include_str!("../../tests/recorded/claude-two-turns.jsonl");
-    let first: String = recording.lines().take(11).map(|line| format!("{line}\n")).collect();
+    let first: String = recording.split_inclusive('\n').take(11).collect();
     let (events, _, outcome, _) = replay(&first, None, prompt());
     let said: Vec<_> = events.iter().filter(|event| matches!(event, EventKind::Text { .. })).collect();
     assert_eq!(said.len(), 1, "{said:?}");

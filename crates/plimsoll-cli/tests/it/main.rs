@@ -14,6 +14,8 @@ mod compact;
 mod config;
 mod forms;
 mod results;
+#[cfg(unix)]
+mod run;
 mod skills;
 
 use std::path::{Path, PathBuf};
