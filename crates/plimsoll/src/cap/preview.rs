@@ -109,9 +109,8 @@ fn by_kind(seen: &Seen<'_>, limit: usize, naming: &Naming<'_>) -> Option<(String
     // Wider ends may show more of what stood between them, but not more of it stands between.
     let text = middle.text(&ends.left_out);
     let left_out = ends.left_out;
-    if marker.left_out.is_some() {
-        marker.left_out = Some(left_out.clone());
-    }
+    // Nothing is left out where escape sequences were what made the text long.
+    marker.left_out = marker.left_out.map(|_| left_out.clone()).filter(|left_out| !left_out.is_empty());
     let mut shown = ends.front.text;
     if !shown.is_empty() && !shown.ends_with('\n') {
         shown.push('\n');
@@ -149,10 +148,16 @@ impl Ends {
 /// The tail, from where the head ends at the earliest.
 fn back(seen: &Seen<'_>, from: u64, most: usize) -> Part {
     let begins = seen.total - seen.tail.len() as u64;
-    // Enough raw text for what can be shown, and no more than that costs.
-    let wanted = most.saturating_mul(8).max(64 * 1024) as u64;
-    let start = from.max(begins).max(seen.total.saturating_sub(wanted));
-    let window = usize::try_from(start - begins).ok().and_then(|skip| seen.tail.get(skip..)).unwrap_or_default();
+    let since =
+        |start: u64| usize::try_from(start - begins).ok().and_then(|skip| seen.tail.get(skip..)).unwrap_or_default();
+    let last = |wanted: usize| from.max(begins).max(seen.total.saturating_sub(wanted as u64));
+    // Enough raw text for what can be shown, and no more than that costs: escape sequences collapse, plain text does not.
+    let mut start = last(most.saturating_mul(8).max(64 * 1024));
+    let plain = last(most.saturating_add(16 * 1024));
+    if plain > start && screen::is_plain(since(plain)) {
+        start = plain;
+    }
+    let window = since(start);
     screen::back(window, most, start == from)
 }
 

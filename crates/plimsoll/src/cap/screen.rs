@@ -80,7 +80,7 @@ pub(super) fn back(raw: &[u8], most: usize, whole_lines: bool) -> Part {
     if most == 0 {
         return part;
     }
-    let mut at = first_start(raw, whole_lines);
+    let mut at = first_start(raw, most, whole_lines);
     let mut rows: Vec<Row> = Vec::new();
     while at < raw.len() {
         let row = row(raw, at);
@@ -114,15 +114,20 @@ pub(super) fn back(raw: &[u8], most: usize, whole_lines: bool) -> Part {
 }
 
 /// Where the first good line of a window begins. A window that begins inside a character or a line skips the rest of
-/// it, unless that is nearly all there is.
-fn first_start(raw: &[u8], whole_lines: bool) -> usize {
+/// it, as long as what is left fills what can be shown.
+fn first_start(raw: &[u8], most: usize, whole_lines: bool) -> usize {
     if whole_lines {
         return 0;
     }
     match memchr::memchr(b'\n', raw) {
-        Some(feed) if feed < raw.len() / 2 => feed + 1,
+        Some(feed) if feed < raw.len().saturating_sub(most) => feed + 1,
         _ => raw.iter().take(3).take_while(|byte| **byte & 0xC0 == 0x80).count(),
     }
+}
+
+/// Whether text is shown as it is: nothing in it moves the cursor or hides.
+pub(super) fn is_plain(raw: &[u8]) -> bool {
+    memchr::memchr3(ESCAPE, b'\r', BACKSPACE, raw).is_none()
 }
 
 /// Shows one line, without its line feed and cut to a size.
