@@ -39,12 +39,15 @@ fn main() -> ExitCode {
 fn run(cli: &Cli, output: &mut Output) -> anyhow::Result<Done> {
     match &cli.command {
         Command::Count(arguments) => cmd::count::run(arguments, output),
-        Command::Context(arguments) => cmd::context::run(arguments, output),
+        Command::Context(arguments) => cmd::context::run(arguments, &cli.global, output),
         Command::Models(arguments) => cmd::models::run(arguments, output),
         Command::Compact(arguments) => cmd::compact::run(arguments, &cli.global, output),
         Command::Restore(arguments) => cmd::restore::run(arguments, &cli.global, output),
+        Command::Cap(arguments) => cmd::cap::run(arguments, &cli.global, output),
+        Command::Store(arguments) => cmd::store::run(arguments, &cli.global, output),
         Command::Recall(arguments) => cmd::recall::run(arguments, &cli.global, output),
         Command::Skills(arguments) => cmd::skills::run(arguments, output),
+        Command::Config(arguments) => cmd::config::run(arguments, &cli.global, output),
         Command::Completions(arguments) => cmd::completions::run(arguments, output),
     }
 }

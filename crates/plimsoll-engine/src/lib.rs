@@ -1,13 +1,18 @@
 //! The imperative shell of Plimsoll: it reads, lets the core decide, archives, and writes.
 
+pub mod config;
+
 mod compact;
+mod context;
 mod error;
 mod file;
 mod judge;
 mod report;
 pub mod skills;
+pub mod spill;
 
 pub use compact::{CompactOptions, Compacted, compact};
+pub use context::{Context, Large, Marks, Odd, context};
 pub use error::EngineError;
 pub use file::{Input, change_in_place, write_whole};
 pub use judge::{Judged, judge};

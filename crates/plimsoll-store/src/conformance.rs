@@ -13,17 +13,17 @@ use std::error::Error;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use plimsoll::id::{ArtifactId, EpochId, Folder, Key, Record, SessionId, ToolCallId};
 
-use crate::backend::{Backend, Created};
+use crate::backend::{Backend, Created, Reader};
 
 type Failure = Box<dyn Error + Send + Sync>;
 type Check = fn(&dyn Backend) -> Result<(), Failure>;
 
 /// The checks, by what must hold.
-const CHECKS: [(&str, Check); 10] = [
+const CHECKS: [(&str, Check); 15] = [
     ("what is missing is nothing, and no error", missing_is_nothing),
     ("a created record reads back", created_reads_back),
     ("the first writer wins", first_writer_wins),
@@ -34,6 +34,11 @@ const CHECKS: [(&str, Check); 10] = [
     ("of racing writers one wins", one_of_many_wins),
     ("sixteen writers to one session lose nothing", many_writers_lose_nothing),
     ("a reader never sees a part", readers_see_wholes),
+    ("a draft is seen when it is published, and not before", drafts_appear_whole),
+    ("a draft finds its name taken and takes another", drafts_take_another_name),
+    ("of racing drafts one wins", one_of_many_drafts_wins),
+    ("a record is read in order from any byte", reads_in_order),
+    ("the folder of a session goes when nothing is left in it", empty_folders_go),
 ];
 
 /// Runs every check on a fresh, empty backend.
@@ -266,4 +271,133 @@ fn readers_see_wholes(backend: &dyn Backend) -> Result<(), Failure> {
         reader.join().map_err(|_| "the reader panicked")??;
         Ok(written?)
     })
+}
+
+/// Larger than any block that a backend may keep, and no multiple of one.
+fn large(seed: u8) -> Vec<u8> {
+    (0..9_000_001_u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 24).to_le_bytes()[0] ^ seed).collect()
+}
+
+fn drain(reader: &mut dyn Reader, step: usize) -> Result<Vec<u8>, Failure> {
+    let (mut content, mut buffer) = (Vec::new(), vec![0; step]);
+    loop {
+        let length = reader.read(&mut buffer)?;
+        content.extend_from_slice(buffer.get(..length).ok_or("more was read than there is room")?);
+        if length == 0 {
+            same!(reader.read(&mut buffer)?, 0);
+            return Ok(content);
+        }
+    }
+}
+
+fn drafts_appear_whole(backend: &dyn Backend) -> Result<(), Failure> {
+    let (key, empty, never) = (text("s", "c"), text("s", "empty"), text("s", "never"));
+    let content = large(0);
+    let mut draft = backend.begin(&key)?;
+    for piece in content.chunks(1_000_003) {
+        draft.write(piece)?;
+        draft.write(b"")?;
+        same!(backend.head(&key)?, None);
+        same!(names(backend, key.folder())?, Vec::<String>::new());
+    }
+    same!(draft.publish(&key)?, Created::New);
+    hold!(draft.write(b"more").is_err());
+    drop(draft);
+    hold!(backend.get(&key)?.as_ref() == Some(&content));
+    same!(backend.create(&key, &[&content])?, Created::Same);
+
+    same!(backend.begin(&empty)?.publish(&empty)?, Created::New);
+    same!(backend.get(&empty)?, Some(Vec::new()));
+    let mut dropped = backend.begin(&never)?;
+    dropped.write(&content)?;
+    drop(dropped);
+    same!(backend.get(&never)?, None);
+    let mut elsewhere = backend.begin(&never)?;
+    hold!(elsewhere.publish(&text("other", "never")).is_err());
+    drop(elsewhere);
+    same!(names(backend, key.folder())?, ["results/s/c.txt", "results/s/empty.txt"]);
+    // Nothing is left behind, however old it may be.
+    same!(backend.sweep(SystemTime::now() + Duration::from_secs(3600))?, 0);
+    Ok(())
+}
+
+fn drafts_take_another_name(backend: &dyn Backend) -> Result<(), Failure> {
+    let (key, other) = (text("s", "c"), text("s", "other"));
+    let content = large(1);
+    let mut almost = content.clone();
+    almost.pop();
+    almost.push(0xff);
+    for taken in [&content, &almost] {
+        backend.create(&key, &[taken])?;
+        let mut draft = backend.begin(&key)?;
+        draft.write(&content)?;
+        let expected = if *taken == content { Created::Same } else { Created::Different };
+        same!(draft.publish(&key)?, expected);
+        if expected == Created::Different {
+            same!(draft.publish(&other)?, Created::New);
+            hold!(backend.get(&other)?.as_ref() == Some(&content));
+        }
+        hold!(backend.get(&key)?.as_ref() == Some(taken));
+        drop(draft);
+        backend.delete(&key)?;
+    }
+    Ok(())
+}
+
+fn one_of_many_drafts_wins(backend: &dyn Backend) -> Result<(), Failure> {
+    let key = text("race", "draft");
+    let content = |number: usize| vec![u8::try_from(number).unwrap_or(u8::MAX); 100_000 + number];
+    let created = sixteen(|number| {
+        let mut draft = backend.begin(&key)?;
+        for piece in content(number).chunks(30_000) {
+            draft.write(piece)?;
+        }
+        Ok(draft.publish(&key)?)
+    })?;
+    let winner = created.iter().position(|created| *created == Created::New).ok_or("nobody won")?;
+    same!(created.iter().filter(|created| **created == Created::Different).count(), 15);
+    hold!(backend.get(&key)? == Some(content(winner)));
+    Ok(())
+}
+
+fn reads_in_order(backend: &dyn Backend) -> Result<(), Failure> {
+    let key = text("s", "c");
+    hold!(backend.open(&key, 0)?.is_none());
+    let content = large(2);
+    backend.create(&key, &[&content])?;
+    let size = content.len();
+    for (from, step) in
+        [(0, 1 << 20), (0, 7_777), (1, 1 << 16), (1 << 20, 5 << 20), (size - 3, 2), (size, 8), (size + 9, 8)]
+    {
+        let mut reader = backend.open(&key, from as u64)?.ok_or("a created record is gone")?;
+        same!(reader.size(), size as u64);
+        same!(reader.read(&mut [])?, 0);
+        hold!(drain(&mut *reader, step)? == content.get(from..).unwrap_or_default());
+    }
+    let mut reader = backend.open(&key, u64::MAX)?.ok_or("a created record is gone")?;
+    same!(reader.read(&mut [0; 4])?, 0);
+    backend.create(&text("s", "empty"), &[])?;
+    let mut reader = backend.open(&text("s", "empty"), 0)?.ok_or("a created record is gone")?;
+    same!((reader.size(), reader.read(&mut [0; 4])?), (0, 0));
+    Ok(())
+}
+
+fn empty_folders_go(backend: &dyn Backend) -> Result<(), Failure> {
+    let later = SystemTime::now() + Duration::from_secs(3600);
+    let (key, other) = (text("s", "c"), text("t", "c"));
+    hold!(backend.list(key.folder())?.records.is_empty());
+    backend.create(&key, &[b"x"])?;
+    backend.create(&other, &[b"x"])?;
+    hold!(!backend.remove_folder(key.folder(), later)?);
+    hold!(!backend.remove_folder(&Folder::Results, later)?);
+    same!(backend.get(&key)?, Some(b"x".to_vec()));
+    if let Some(modified) = backend.list(key.folder())?.modified {
+        hold!(modified.elapsed().unwrap_or_else(|early| early.duration()).as_secs() < 3600);
+    }
+    hold!(backend.delete(&key)?);
+    backend.remove_folder(key.folder(), later)?;
+    same!(backend.list(&Folder::Results)?.sessions, [SessionId::new("t")]);
+    same!(backend.create(&key, &[b"y"])?, Created::New);
+    same!(backend.get(&key)?, Some(b"y".to_vec()));
+    Ok(())
 }

@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use plimsoll::Bytes;
-use plimsoll::id::{IdError, Key, RecallId};
+use plimsoll::id::{Folder, IdError, Key, RecallId};
 
 /// The result of a store operation.
 pub type Result<T> = std::result::Result<T, StoreError>;
@@ -25,8 +25,8 @@ pub enum StoreError {
         /// The id.
         id: Box<RecallId>,
     },
-    /// The id is well-formed, and its session was pruned.
-    #[error("{id} was pruned with its session: its content is gone; run the tool again")]
+    /// The id is well-formed, and its session was pruned, wholly or in part.
+    #[error("{id} is not stored any more: older results of its session were pruned; run the tool again")]
     Pruned {
         /// The id.
         id: Box<RecallId>,
@@ -127,6 +127,20 @@ pub enum StoreError {
         /// The system's words.
         source: io::Error,
     },
+    /// Whoever asked for the content could not take it.
+    #[error("could not pass on what was read: {source}")]
+    Output {
+        /// The system's words.
+        source: io::Error,
+    },
+    /// A pattern that cannot be searched for.
+    #[error("`{pattern}` is not a pattern to search for: {reason}; search is line by line, and literal unless asked")]
+    Pattern {
+        /// What was given.
+        pattern: String,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// A store URL of an unknown form.
     #[error("`{url}` is not a store: {reason}; write file:///absolute/path or memory:")]
     Url {
@@ -167,6 +181,11 @@ impl StoreError {
             }
             _ => Self::Io { action, path, source },
         }
+    }
+
+    /// A fault of the caller in the use of a draft.
+    pub(crate) fn misused(folder: &Folder, detail: &'static str) -> Self {
+        Self::Io { action: "write a draft in", path: folder.to_string().into(), source: io::Error::other(detail) }
     }
 
     pub(crate) fn damaged(what: impl Into<String>, place: &Key, detail: impl Into<String>) -> Self {

@@ -11,7 +11,9 @@
 
 mod bad_input;
 mod compact;
+mod config;
 mod forms;
+mod results;
 mod skills;
 
 use std::path::{Path, PathBuf};
@@ -48,15 +50,16 @@ impl Bench {
     }
 
     fn pipe<A: AsRef<std::ffi::OsStr>>(&self, arguments: impl IntoIterator<Item = A>, input: &[u8]) -> Ran {
+        let mut command = self.command();
+        command.args(arguments);
+        self.feed(command, input)
+    }
+
+    /// Runs a command with this on its standard input.
+    #[expect(clippy::unused_self, reason = "the command runs at this bench")]
+    fn feed(&self, mut command: Command, input: &[u8]) -> Ran {
         use std::io::Write as _;
-        let mut child = self
-            .command()
-            .args(arguments)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut stdin = child.stdin.take().unwrap();
         let input = input.to_vec();
         let writer = std::thread::spawn(move || {

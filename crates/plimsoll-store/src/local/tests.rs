@@ -260,7 +260,7 @@ fn mechanism_56_a_writer_killed_at_any_moment_leaves_whole_records_and_no_lock()
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
-        let mut lines = BufReader::new(writer.stdout.take().unwrap()).lines().map_while(Result::ok);
+        let mut lines = BufReader::new(writer.stdout.take().unwrap()).lines().map_while(std::io::Result::ok);
         let first = lines.by_ref().find(|line| line.starts_with("stored "));
         reported.extend(first);
         std::thread::sleep(Duration::from_micros(round * 7_919 % 40_000));

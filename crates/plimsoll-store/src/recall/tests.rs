@@ -13,7 +13,7 @@ fn put(store: &Store, content: &[u8]) -> RecallId {
     let (session, call) = (SessionId::new("s"), ToolCallId::new("c"));
     let now = SystemTime::now();
     let result = NewResult { session: &session, call: &call, content, tool: None, arguments: None, kind: None, now };
-    store.put_result(&result, |_| None).unwrap().id.into()
+    store.put_result(&result, |_, _| None).unwrap().id.into()
 }
 
 fn pages(recalled: &Recalled<'_>, length: u64) -> Vec<Vec<u8>> {
@@ -78,7 +78,7 @@ fn unknown_pruned_and_malformed_ids_are_told_apart() {
     let malformed = StoreError::from("../s".parse::<RecallId>().unwrap_err()).to_string();
     insta::assert_snapshot!([unknown, pruned, malformed].join("\n"), @r"
     nothing is stored as s/c: it was never stored here, or it was removed long ago; list what there is with `plimsoll store ls`, or run the tool again
-    s/c was pruned with its session: its content is gone; run the tool again
+    s/c is not stored any more: older results of its session were pruned; run the tool again
     `../s` is not a recall id: it has a part `.` or `..`; an id is `session/call`, exactly as the marker or `plimsoll store ls` shows it
     ");
 }

@@ -10,7 +10,7 @@ fn result<'a>(session: &'a SessionId, call: &'a ToolCallId, content: &'a [u8]) -
 
 fn put(store: &Store, session: &str, call: &str, content: &[u8]) -> StoredResult {
     let (session, call) = (SessionId::new(session), ToolCallId::new(call));
-    store.put_result(&result(&session, &call, content), |id| Some(format!("[{id}]"))).unwrap()
+    store.put_result(&result(&session, &call, content), |id, _| Some(format!("[{id}]"))).unwrap()
 }
 
 fn on_every_store(check: impl Fn(&Store)) {
@@ -46,7 +46,7 @@ fn the_same_content_is_one_artifact_and_its_first_record_holds() {
         let first = put(store, "s", "c", b"content");
         let (session, call) = (SessionId::new("s"), ToolCallId::new("c"));
         let again = store
-            .put_result(&result(&session, &call, b"content"), |_| Some("cut by a later version".to_owned()))
+            .put_result(&result(&session, &call, b"content"), |_, _| Some("cut by a later version".to_owned()))
             .unwrap();
         assert_eq!((again.id, again.meta, again.first), (first.id, first.meta, false));
     });
@@ -127,7 +127,7 @@ fn the_record_reads_as_it_was_first_written() {
     let store = Store::memory();
     let (session, call) = (SessionId::new("s/1"), ToolCallId::new("c"));
     let now = SystemTime::UNIX_EPOCH + std::time::Duration::from_millis(1_234);
-    let stored = store.put_result(&NewResult { now, ..result(&session, &call, b"x\n") }, |_| None).unwrap();
+    let stored = store.put_result(&NewResult { now, ..result(&session, &call, b"x\n") }, |_, _| None).unwrap();
     let json = store.backend().get(&Record::Meta(stored.id).key()).unwrap().unwrap();
     insta::assert_snapshot!(
         String::from_utf8(json).unwrap(),

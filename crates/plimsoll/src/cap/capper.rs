@@ -73,7 +73,7 @@ fn unchanged<'t>(text: Cow<'t, [u8]>, policy: &Policy) -> Capped<'t> {
 /// assert!(capped.was_capped && capped.text.len() <= 1_024);
 /// # Ok::<(), plimsoll::id::IdError>(())
 /// ```
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Capper {
     policy: Policy,
     limit: usize,

@@ -17,7 +17,7 @@ struct File {
 }
 
 /// The files of a patch as they pass by.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct DiffFiles {
     most: usize,
     files: Vec<File>,

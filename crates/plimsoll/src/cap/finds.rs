@@ -31,7 +31,7 @@ pub(super) struct Find {
 }
 
 /// The lines that stand out: of each weight the first and the last.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Finds {
     each: usize,
     kept: [(Vec<Find>, VecDeque<Find>); 3],

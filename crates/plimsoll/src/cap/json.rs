@@ -35,7 +35,7 @@ pub(super) enum State {
     Bad,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Frame {
     /// Where its container is kept, if it is.
     node: Option<usize>,
@@ -54,7 +54,7 @@ enum Expects {
 }
 
 /// The reading itself.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Json {
     nodes: Vec<Value>,
     most: usize,

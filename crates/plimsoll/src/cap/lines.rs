@@ -34,7 +34,7 @@ pub(super) enum Look {
 }
 
 /// The passing itself.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Lines {
     look: Look,
     /// Not yet looked at. But for the first block it begins with the end of what was: a line feed, or a seam.
@@ -195,7 +195,7 @@ fn around(line: &std::ops::Range<usize>, place: usize) -> (usize, usize) {
 }
 
 /// A search for many short strings at once: by SIMD where the machine has it, else by an automaton.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 enum Search {
     Packed(packed::Searcher),
     Automaton(AhoCorasick),

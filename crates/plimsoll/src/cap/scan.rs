@@ -5,7 +5,7 @@ use super::kind::Kind;
 use super::lines::{Lines, Look};
 
 /// What passing over the whole text found.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Found {
     pub(super) kind: Kind,
     pub(super) lines: u64,
@@ -14,7 +14,7 @@ pub(super) struct Found {
 }
 
 /// The passing itself.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Scan {
     kind: Kind,
     passed: Lines,
