@@ -204,9 +204,7 @@ pub(crate) struct RestoreArgs {
 /// line that names the recall id. If the store fails, that line says that the rest could not be saved. Standard output
 /// carries exactly the capped bytes.
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Example: plimsoll cap build.log --max-bytes 8KiB --session build --call make-1 --tool Bash"
-)]
+#[command(after_help = "Example: plimsoll cap build.log --max-bytes 8KiB --session build --call make-1 --tool Bash")]
 pub(crate) struct CapArgs {
     /// The result; `-` or none is standard input
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]

@@ -82,7 +82,7 @@ impl RecallFooter {
 /// let answer = format!("{}\n[bytes 1000-3000 of 9000; next offset 3000]", "x".repeat(2_000));
 /// let capped = cap_recalled(&answer, Bytes(1_000));
 /// assert!(capped.text.len() <= 1_000 && capped.was_capped);
-/// assert!(capped.as_str().ends_with("x\n[bytes 1000-1952 of 9000; next offset 1952]"));
+/// assert!(capped.as_str().ends_with("x\n[bytes 1000-1956 of 9000; next offset 1956]"));
 /// ```
 pub fn cap_recalled(answer: &str, cap: impl Into<Cap>) -> Capped<'_> {
     let limit = cap.into().limit();

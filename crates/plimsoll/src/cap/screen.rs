@@ -130,12 +130,30 @@ pub(super) fn is_plain(raw: &[u8]) -> bool {
     memchr::memchr3(ESCAPE, b'\r', BACKSPACE, raw).is_none()
 }
 
-/// Shows one line, without its line feed and cut to a size.
+/// Takes sequences that set colours and the like out of part of a line.
+pub(super) fn without_colours(mut raw: &[u8], plain: &mut Vec<u8>) {
+    while let Some(at) = memchr::memmem::find(raw, b"\x1b[") {
+        let (before, sequence) = raw.split_at_checked(at).unwrap_or((raw, &[]));
+        plain.extend_from_slice(before);
+        let body = sequence.get(2..).unwrap_or_default();
+        let length = body.iter().take_while(|byte| matches!(byte, 0x20..=0x3F)).count();
+        raw = body.get(length + 1..).unwrap_or_default();
+    }
+    plain.extend_from_slice(raw);
+}
+
+/// Shows one line, without its line feed and cut to a size: in the middle if it is little too long, since both what it
+/// begins with and the place it ends with may matter.
 pub(super) fn shown_line(line: &[u8], most: usize) -> String {
     let row = row(line, 0);
     let text = row.text.trim_end();
     if text.len() <= most {
         return text.to_owned();
+    }
+    if text.len() <= most * 4 {
+        let end = ceil_grapheme(text, text.len() - most / 2);
+        let start = floor_grapheme(text, most.saturating_sub("…".len() + text.len() - end));
+        return [text.get(..start).unwrap_or_default(), "…", text.get(end..).unwrap_or_default()].concat();
     }
     let cut = floor_grapheme(text, most.saturating_sub("…".len()));
     [text.get(..cut).unwrap_or_default(), "…"].concat()

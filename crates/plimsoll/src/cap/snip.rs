@@ -24,7 +24,7 @@ const TRUNCATED: &str = "TRUNCATED";
 /// let text = "x".repeat(1_000);
 /// let cut = snip(&text, Bytes(100), Some("not saved"));
 /// assert_eq!(cut.len(), 100);
-/// assert!(cut.contains("x\n[...snipped 938 bytes. not saved]\nx"));
+/// assert!(cut.contains("x\n[...snipped 935 bytes. not saved]\nx"));
 /// assert_eq!(snip("short", Bytes(100), None), "short");
 /// assert_eq!(snip("日本語", Bytes(5), None), "日");
 /// ```

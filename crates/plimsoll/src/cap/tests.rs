@@ -6,6 +6,8 @@ use super::*;
 use crate::Bytes;
 
 mod corpus;
+mod recorded;
+mod shapes;
 
 /// Texts of every width, lines long and short, escapes, and bytes that are no UTF-8.
 fn any_text() -> impl Strategy<Value = Vec<u8>> {
