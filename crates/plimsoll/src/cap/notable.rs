@@ -151,7 +151,9 @@ pub(super) fn weigh(line: &[u8], at: usize) -> Option<Weight> {
 
 /// `printf("error: %s")`, but not `msg="error: refused"`, `"msg": "error: refused"` or `"error"`.
 fn is_quoted(before: &[u8], after: &[u8]) -> bool {
-    if memchr::memchr_iter(b'"', before).count() % 2 == 0 || before.ends_with(b"\"") && after.starts_with(b"\"") {
+    if memchr::memchr_iter(b'"', before).count().is_multiple_of(2)
+        || before.ends_with(b"\"") && after.starts_with(b"\"")
+    {
         return false;
     }
     let outside = memchr::memrchr(b'"', before).and_then(|quote| before.get(..quote)).unwrap_or_default();

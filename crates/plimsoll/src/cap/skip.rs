@@ -41,14 +41,12 @@ impl Skip {
                     Some(_) => {}
                 }
             }
-            let (taken, more, ended) = match rest.first_chunk::<BLOCK>() {
-                Some(block) => self.block(block, BLOCK, deepest),
-                None => {
-                    let mut block = [b' '; BLOCK];
-                    block.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
-                    self.block(&block, rest.len(), deepest)
-                }
-            };
+            let mut last = [b' '; BLOCK];
+            let block = rest.first_chunk::<BLOCK>().unwrap_or_else(|| {
+                last.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
+                &last
+            });
+            let (taken, more, ended) = self.block(block, rest.len().min(BLOCK), deepest);
             at += taken;
             commas += more;
             if ended != Skipped::On {

@@ -77,7 +77,40 @@ fn what_is_saved_in_part_or_not_at_all_is_said() {
 fn a_table_shows_its_header_and_how_many_rows_it_has() {
     let rows: String = (0..2_000).map(|n| format!("{n},name {n},{}\n", n * 7)).collect();
     let text = shown(&format!("id,name,total\n{rows}"), 700, |policy| policy.for_tool("Bash"));
-    insta::assert_snapshot!(text, @"");
+    insta::assert_snapshot!(text, @r#"
+    id,name,total
+    0,name 0,0
+    1,name 1,7
+    2,name 2,14
+    3,name 3,21
+    4,name 4,28
+    5,name 5,35
+    6,name 6,42
+    7,name 7,49
+    8,name 8,56
+    9,name 9,63
+    10,name 10,70
+    11,name 11,77
+    12,name 12,84
+    13,name 13,91
+    14,name 14,98
+    15,name 15,105
+    16,name 16,112
+    17,name 17,119
+    18,name 18,126
+    19,name 19,133
+    20,name 20,140
+    [plimsoll, not part of the content: table, 38205 bytes, 2001 lines, ~9551 tokens; left out here: bytes 292-38079; all of it is saved; recall id s1/toolu_01]
+    [plimsoll: a header and 2000 rows; the header again]
+    id,name,total
+    [plimsoll: the content goes on at line 1996]
+    1994,name 1994,13958
+    1995,name 1995,13965
+    1996,name 1996,13972
+    1997,name 1997,13979
+    1998,name 1998,13986
+    1999,name 1999,13993
+    "#);
 }
 
 #[test]
@@ -88,7 +121,32 @@ fn json_lines_show_the_structure_of_the_first_and_the_lines_of_trouble() {
             n => format!("{{\"level\":\"info\",\"request\":{{\"id\":{n},\"path\":\"/a/{n}\"}},\"tags\":[1,2,3]}}\n"),
         })
         .collect();
-    insta::assert_snapshot!(shown(&text, 1_200, |policy| policy), @"");
+    insta::assert_snapshot!(shown(&text, 1_200, |policy| policy), @r#"
+    {"level":"info","request":{"id":0,"path":"/a/0"},"tags":[1,2,3]}
+    {"level":"info","request":{"id":1,"path":"/a/1"},"tags":[1,2,3]}
+    {"level":"info","request":{"id":2,"path":"/a/2"},"tags":[1,2,3]}
+    {"level":"info","request":{"id":3,"path":"/a/3"},"tags":[1,2,3]}
+    {"level":"info","request":{"id":4,"path":"/a/4"},"tags":[1,2,3]}
+    {"level":"info","request":{"id":5,"path":"/a/5"},"tags":[1,2,3]}
+    {"level":"info","request":{"id":6,"path":"/a/6"},"tags":[1,2,3]}
+    [plimsoll, not part of the content: JSON lines, 139760 bytes, 2000 lines, ~34940 tokens; left out here: bytes 455-139552; all of it is saved; recall id s1/toolu_01]
+    [plimsoll: the structure of the first value]
+    {
+      "level": "info",
+      "request": {
+        "id": 0,
+        "path": "/a/0"
+      },
+      "tags": [1, 2, 3]
+    }
+    [plimsoll: lines left out that stand out, of 1 in all]
+    901: {"level":"error","message":"connection refused"}
+    902- {"level":"info","request":{"id":901,"path":"/a/901"},"tags":[1,2,3]}
+    [plimsoll: the content goes on at line 1998]
+    el":"info","request":{"id":1997,"path":"/a/1997"},"tags":[1,2,3]}
+    {"level":"info","request":{"id":1998,"path":"/a/1998"},"tags":[1,2,3]}
+    {"level":"info","request":{"id":1999,"path":"/a/1999"},"tags":[1,2,3]}
+    "#);
 }
 
 #[test]
