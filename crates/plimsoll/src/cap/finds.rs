@@ -55,7 +55,7 @@ pub(super) struct Finds {
     /// How often a line was seen that differs in numbers only, and where it was seen first; found by what they have in
     /// common, and the most recent ones at less cost by what they have if each digit stays where it is.
     seen: Vec<(u64, u64)>,
-    known: HashMap<u128, usize>,
+    known: HashMap<u64, usize>,
     recent: Vec<(u64, usize)>,
     /// How many lines there were.
     pub(super) count: u64,
@@ -78,7 +78,7 @@ impl Finds {
     pub(super) fn holds(&self) -> usize {
         let of = |find: &Find| find.text.capacity() + find.after.capacity() + size_of::<Find>();
         let kept = self.kept.iter().flat_map(|(first, last)| first.iter().chain(last)).map(of).sum::<usize>();
-        kept + self.known.capacity() * 48 + self.seen.capacity() * 16 + self.recent.capacity() * 16
+        kept + self.known.capacity() * 24 + self.seen.capacity() * 16 + self.recent.capacity() * 16
     }
 
     /// Notes a line, and what comes after it.
@@ -202,35 +202,50 @@ impl Finds {
 
 /// What lines have in common that differ in digits only, as a hash: eight bytes at a time.
 fn alike_at_a_glance(line: &[u8]) -> u64 {
-    const HIGH: u64 = u64::from_le_bytes([0x80; 8]);
     let line = line.get(..LINE.end).unwrap_or(line);
     let (words, rest) = line.as_chunks::<8>();
     let mut last = [0; 8];
     last.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
-    let mut hash = line.len() as u64;
-    for word in words.iter().chain([&last]) {
+    words.iter().chain([&last]).fold(line.len() as u64, |hash, word| {
         let word = u64::from_le_bytes(*word);
-        let low = word & !HIGH;
-        // The high bit of each byte from `0` up, and of each above `9`.
-        let (least, above) = (low + u64::from_le_bytes([0x80 - b'0'; 8]), low + u64::from_le_bytes([0x7F - b'9'; 8]));
-        let digits = (least & !above & !word & HIGH) >> 7;
-        hash = (hash ^ word & !(digits * 0xFF)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        hash ^= hash >> 32;
-    }
-    hash
+        let hash = (hash ^ word & !digits(word)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        hash ^ hash >> 32
+    })
 }
 
 /// What lines have in common that differ in numbers only.
-fn alike(line: &[u8]) -> u128 {
+fn alike(line: &[u8]) -> u64 {
     let mut kept = [0; LINE.end];
     let mut size = 0;
-    for byte in line.iter().take(LINE.end) {
-        if let Some(place) = kept.get_mut(size) {
-            *place = *byte;
+    let keep = |bytes: &[u8], kept: &mut [u8; LINE.end], size: &mut usize| {
+        for byte in bytes {
+            if let Some(place) = kept.get_mut(*size) {
+                *place = *byte;
+            }
+            *size += usize::from(!byte.is_ascii_digit());
         }
-        size += usize::from(!byte.is_ascii_digit());
+    };
+    let (words, rest) = line.get(..LINE.end).unwrap_or(line).as_chunks::<8>();
+    for word in words {
+        if digits(u64::from_le_bytes(*word)) != 0 {
+            keep(word, &mut kept, &mut size);
+        } else if let Some(place) = kept.get_mut(size..size + word.len()) {
+            place.copy_from_slice(word);
+            size += word.len();
+        }
     }
-    XxHash3_128::oneshot(kept.get(..size).unwrap_or_default())
+    keep(rest, &mut kept, &mut size);
+    let hash = XxHash3_128::oneshot(kept.get(..size).unwrap_or_default());
+    u64::try_from(hash >> 64).unwrap_or_default()
+}
+
+/// All bits of those of eight bytes that are ASCII digits.
+fn digits(word: u64) -> u64 {
+    const HIGH: u64 = u64::from_le_bytes([0x80; 8]);
+    let low = word & !HIGH;
+    // The high bit of each byte from `0` up, and of each above `9`.
+    let (least, above) = (low + u64::from_le_bytes([0x80 - b'0'; 8]), low + u64::from_le_bytes([0x7F - b'9'; 8]));
+    ((least & !above & !word & HIGH) >> 7) * 0xFF
 }
 
 /// A line as it stands between head and tail.
@@ -239,4 +254,29 @@ pub(super) struct Shown {
     pub(super) line: u64,
     pub(super) at: u64,
     pub(super) text: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_that_differ_in_numbers_only_are_alike() {
+        let line = |number: u64| format!("worker {number} of 2026-01-02 failed at {number}.5 ms: é/:;<=9");
+        assert_eq!(alike(line(7).as_bytes()), alike(line(123_456_789).as_bytes()));
+        assert_eq!(alike_at_a_glance(line(7).as_bytes()), alike_at_a_glance(line(8).as_bytes()));
+        for other in [
+            "",
+            "worker",
+            "worker 7 of 2026-01-02 failed at 7.5 ms: é/:;<=:",
+            "worker 7 of 2026-01-02 failed at 7.5 ms: é/:;<=9 ",
+        ] {
+            assert_ne!(alike(line(7).as_bytes()), alike(other.as_bytes()));
+            assert_ne!(alike_at_a_glance(line(7).as_bytes()), alike_at_a_glance(other.as_bytes()));
+        }
+        for byte in 0..=u8::MAX {
+            let expected = u64::from(byte.is_ascii_digit()) * 0xFF00_FF00;
+            assert_eq!(digits(u64::from_le_bytes([b'/', byte, b':', byte, 0xB0, 0xFF, 0, b'a'])), expected, "{byte}");
+        }
+    }
 }

@@ -75,7 +75,8 @@ fn what_is_saved_in_part_or_not_at_all_is_said() {
 
 #[test]
 fn a_table_shows_its_header_and_how_many_rows_it_has() {
-    let rows: String = (0..2_000).map(|n| format!("{n},name {n},{}\n", n * 7)).collect();
+    let rows: Vec<String> = (0..2_000).map(|n| format!("{n},name {n},{}\n", n * 7)).collect();
+    let rows = rows.concat();
     let text = shown(&format!("id,name,total\n{rows}"), 700, |policy| policy.for_tool("Bash"));
     insta::assert_snapshot!(text, @r#"
     id,name,total
@@ -169,7 +170,8 @@ fn a_numbered_file_shows_its_definitions_with_the_numbers_it_has() {
 
 #[test]
 fn json_that_is_broken_off_shows_where() {
-    let rows: String = (0..5_000).map(|n| format!("{{\"id\":{n},\"name\":\"row {n}\"}},")).collect();
+    let rows: Vec<String> = (0..5_000).map(|n| format!("{{\"id\":{n},\"name\":\"row {n}\"}},")).collect();
+    let rows = rows.concat();
     let text = shown(&format!("{{\"rows\":[{rows}\nTraceback: the writer died"), 2_048, |policy| policy);
     assert!(text.contains("[plimsoll: its structure]\n{\n  \"rows\": [\n") && text.contains("broken off"), "{text}");
     assert!(text.ends_with("\nTraceback: the writer died"), "{text}");
