@@ -34,7 +34,7 @@ fn a_report_in_json_is_shown_by_its_structure() {
 
 #[test]
 fn a_markdown_file_shows_its_headings_and_what_is_no_utf8_lossily() {
-    let text = shown(include_bytes!("recorded/nonutf8-conformance_gason.md"), 2_048, "Read");
+    let text = shown(include_bytes!("recorded/nonutf8-conformance_gason.md.txt"), 2_048, "Read");
     insta::assert_snapshot!("gason", text);
 }
 
