@@ -3,6 +3,7 @@
 use std::io;
 use std::ops::{Range, RangeInclusive};
 
+use plimsoll::cap::RecallFooter;
 use plimsoll::id::{ArtifactId, RecallId, Record};
 
 use crate::body::ArchivedDocument;
@@ -59,13 +60,7 @@ impl Page {
     /// assert_eq!(last.footer(), "[bytes 6-9 of 9; end]");
     /// ```
     pub fn footer(&self) -> String {
-        let Range { start, end } = self.range;
-        let size = self.size;
-        if end < size {
-            format!("[bytes {start}-{end} of {size}; next offset {end}]")
-        } else {
-            format!("[bytes {start}-{end} of {size}; end]")
-        }
+        RecallFooter { bytes: self.range.clone(), size: self.size }.render()
     }
 }
 

@@ -125,7 +125,8 @@ impl Capper {
 
     fn begin(&self) -> Scan {
         let kind = self.policy.kind.unwrap_or_else(|| Kind::detect(&self.head, self.policy.hint));
-        let mut scan = Scan::new(kind, self.limit);
+        let otherwise = self.policy.hint.filter(|hint| *hint != Kind::Json).unwrap_or(Kind::Text);
+        let mut scan = Scan::new(kind, otherwise, self.limit, &self.head);
         scan.feed(&self.head);
         scan
     }

@@ -1,5 +1,7 @@
 //! Reading JSON as it passes by, keeping its structure: keys, lengths, first elements.
 
+use super::skip::{Skip, Skipped};
+
 /// Nesting deeper than this is not taken for JSON.
 const DEEPEST: usize = 512;
 /// The most of a string or number that is kept, in bytes: at the top, and deeper.
@@ -74,8 +76,12 @@ pub(super) struct Json {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Within {
     Nothing,
-    String { escaped: bool },
+    String {
+        escaped: bool,
+    },
     Word,
+    /// A container of which no more is kept: its values are only counted.
+    Rest(Skip),
 }
 
 impl Json {
@@ -98,16 +104,27 @@ impl Json {
         if self.nodes.is_empty() { State::Bad } else { self.state }
     }
 
+    /// Whether the text ended before its value did.
+    pub(super) fn is_open(&self) -> bool {
+        !self.stack.is_empty()
+    }
+
     pub(super) fn value(&self, at: usize) -> Option<&Value> {
         self.nodes.get(at)
     }
 
-    pub(super) fn feed(&mut self, bytes: &[u8]) {
+    /// Whether it is JSON so far; what comes after that is not read.
+    pub(super) fn is_good(&self) -> bool {
+        self.state == State::Good
+    }
+
+    /// Reads on, and gives how many bytes were read: fewer than there are if it is no JSON from there on.
+    pub(super) fn feed(&mut self, bytes: &[u8]) -> usize {
         let mut at = 0;
-        while self.state == State::Good {
-            let Some(byte) = bytes.get(at).copied() else {
-                return;
-            };
+        while self.is_good()
+            && let Some(byte) = bytes.get(at).copied()
+        {
+            let rest = bytes.get(at..).unwrap_or_default();
             match self.within {
                 Within::String { escaped: true } => {
                     self.within = Within::String { escaped: false };
@@ -115,7 +132,6 @@ impl Json {
                     at += 1;
                 }
                 Within::String { escaped: false } => {
-                    let rest = bytes.get(at..).unwrap_or_default();
                     let stop = memchr::memchr2(b'"', b'\\', rest);
                     let upto = stop.map_or(rest.len(), |stop| stop + 1);
                     self.take(rest.get(..upto).unwrap_or_default());
@@ -134,11 +150,56 @@ impl Json {
                     self.within = Within::Nothing;
                     self.end_scalar();
                 }
+                Within::Rest(mut skip) => {
+                    let deepest = DEEPEST.saturating_sub(self.stack.len()) as u64;
+                    let (taken, commas, ended) = skip.pass(rest, deepest);
+                    at += taken;
+                    self.count(commas);
+                    self.within = match ended {
+                        Skipped::On => Within::Rest(skip),
+                        Skipped::Closed | Skipped::TooDeep => Within::Nothing,
+                    };
+                    if ended == Skipped::TooDeep {
+                        self.state = State::Bad;
+                    }
+                }
                 Within::Nothing => {
-                    at += 1;
-                    self.step(byte);
+                    if self.begins_rest(byte) {
+                        self.within = Within::Rest(Skip::default());
+                    } else {
+                        self.step(byte);
+                        at += usize::from(self.is_good());
+                    }
                 }
             }
+        }
+        at
+    }
+
+    /// Whether a byte begins what is only counted of the innermost container: all that is left of it.
+    fn begins_rest(&mut self, byte: u8) -> bool {
+        let Some(frame) = self.stack.last().filter(|_| !self.is_kept()) else {
+            return false;
+        };
+        match (frame.expects, byte) {
+            (_, b' ' | b'\t' | b'\n' | b'\r' | b'}' | b']') => false,
+            (Expects::CommaOrEnd, b',') => true,
+            // Its first value: commas come between values.
+            (Expects::ValueOrEnd, _) | (Expects::KeyOrEnd, b'"') => {
+                self.count(1);
+                self.expect(Expects::CommaOrEnd);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Counts values of the innermost container.
+    fn count(&mut self, more: u64) {
+        let place = self.stack.last().and_then(|frame| frame.node);
+        if let Some(Value::Object(container) | Value::Array(container)) = place.and_then(|at| self.nodes.get_mut(at))
+        {
+            container.count += more;
         }
     }
 
@@ -255,13 +316,12 @@ impl Json {
 
     /// Hangs a value into the innermost container, and counts it.
     fn hang(&mut self, node: Option<usize>) {
+        self.count(1);
         let place = self.stack.last().and_then(|frame| frame.node);
         if let Some(Value::Object(container) | Value::Array(container)) = place.and_then(|at| self.nodes.get_mut(at))
+            && let Some(node) = node
         {
-            container.count += 1;
-            if let Some(node) = node {
-                container.kept.push((std::mem::take(&mut self.key), node));
-            }
+            container.kept.push((std::mem::take(&mut self.key), node));
         }
     }
 
@@ -320,5 +380,27 @@ mod tests {
         }
         assert_eq!(state("{\"a\":1}\n{\"a\":2}"), State::Several);
         assert_eq!(state(&"[".repeat(600)), State::Bad);
+    }
+
+    #[test]
+    fn values_that_are_not_kept_are_counted() {
+        let nested = r#"{"a":[1,{"b":"]}\\\",["}],"c":[]}"#;
+        for (count, value) in [(1, "7"), (24, "7"), (25, "7"), (9_999, nested), (9_999, "\"a,\\\"b\"")] {
+            let text = format!("{{\"rows\": [{}], \"after\": 1}}", vec![value; count].join(" ,\n"));
+            for size in [1, 3, 64, 1_000, usize::MAX] {
+                let mut json = Json::new(4_096);
+                text.as_bytes()
+                    .chunks(size.min(text.len()))
+                    .for_each(|chunk| assert_eq!(json.feed(chunk), chunk.len()));
+                json.finish();
+                let Some(Value::Object(top)) = json.value(0) else { panic!("an object") };
+                let Some(Value::Array(rows)) = json.value(top.kept[0].1) else { panic!("an array") };
+                assert_eq!((top.count, rows.count, json.state()), (2, count as u64, State::Good), "{size}");
+            }
+        }
+        // An object that nests too deep for anything of it to be kept.
+        let text = format!("{}{{\"a\": 1, \"b\": {{}}}}{}", "[".repeat(20), "]".repeat(20));
+        assert_eq!(state(&text), State::Good);
+        assert_eq!(state("[[[[[[[1, [2}, 3}"), State::Bad);
     }
 }

@@ -7,6 +7,7 @@ use aho_corasick::{AhoCorasick, Span, packed};
 use super::diff::DiffFiles;
 use super::finds::Finds;
 use super::notable::{OUTLINE, TROUBLE, Weight, weigh};
+use super::screen::without_colours;
 
 /// How much is looked at in one go. What is found does not depend on how the text was pushed, as it is always divided
 /// at the same places.
@@ -27,10 +28,28 @@ pub(super) enum Look {
     Count,
     /// Errors and the like.
     Trouble,
-    /// Headings and definitions.
-    Outline,
+    /// Headings and definitions; in some files each line has its number and this character before it.
+    Outline { after: char },
     /// The files and hunks of a patch.
     Diff,
+}
+
+impl Look {
+    /// Headings and definitions of a file that begins so. Tools that read files may put a number before each line, with
+    /// an arrow or a tab after it.
+    pub(super) fn outline(head: &[u8]) -> Self {
+        let lines = head.split(|byte| *byte == b'\n').take(3);
+        let numbered = |after: char| lines.clone().all(|line| unnumbered(line, after).is_some());
+        Self::Outline { after: ['→', '\t'].into_iter().find(|after| numbered(*after)).unwrap_or('\n') }
+    }
+}
+
+/// What a line says after its number.
+fn unnumbered(line: &[u8], after: char) -> Option<&[u8]> {
+    let line = line.trim_ascii_start();
+    let digits = line.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let rest = line.get(digits..).filter(|_| digits > 0)?;
+    rest.strip_prefix(after.encode_utf8(&mut [0; 4]).as_bytes())
 }
 
 /// The passing itself.
@@ -46,6 +65,8 @@ pub(super) struct Lines {
     /// Line feeds before `waiting`.
     feeds: u64,
     last: Option<u8>,
+    /// The part of a line at hand, without colours.
+    plain: Vec<u8>,
     pub(super) finds: Finds,
     pub(super) diff: DiffFiles,
 }
@@ -59,14 +80,15 @@ impl Lines {
             noted: false,
             feeds: 0,
             last: None,
-            finds: Finds::new(limit),
+            plain: Vec::new(),
+            finds: Finds::new(limit, matches!(look, Look::Outline { after } if after != '\n')),
             diff: DiffFiles::new(limit),
         }
     }
 
     pub(super) fn feed(&mut self, mut bytes: &[u8]) {
         self.last = bytes.last().copied().or(self.last);
-        if !matches!(self.look, Look::Trouble | Look::Outline) {
+        if !matches!(self.look, Look::Trouble | Look::Outline { .. }) {
             self.feeds += memchr::memchr_iter(b'\n', bytes).count() as u64;
             if self.look == Look::Diff {
                 self.diff.feed(bytes);
@@ -82,6 +104,13 @@ impl Lines {
                 self.look(false);
             }
         }
+    }
+
+    /// Passes over bytes in which nothing is to be found, before the first that are [fed](Self::feed).
+    pub(super) fn skip(&mut self, bytes: &[u8]) {
+        self.last = bytes.last().copied().or(self.last);
+        self.feeds += memchr::memchr_iter(b'\n', bytes).count() as u64;
+        self.offset += bytes.len() as u64;
     }
 
     #[cfg(test)]
@@ -112,7 +141,9 @@ impl Lines {
         let region = waiting.get(..upto).unwrap_or_default();
         let noted = match self.look {
             Look::Trouble => self.search(region, &SEARCH_TROUBLE),
-            Look::Outline => self.search(region, &SEARCH_OUTLINE),
+            Look::Outline { after: '→' } => self.search(region, &SEARCH_AFTER_ARROW),
+            Look::Outline { after: '\t' } => self.search(region, &SEARCH_AFTER_TAB),
+            Look::Outline { .. } => self.search(region, &SEARCH_OUTLINE),
             Look::Count | Look::Diff => false,
         };
         self.noted = long && (noted || self.noted && whole == 0);
@@ -125,7 +156,7 @@ impl Lines {
     /// Notes the lines that stand out; tells whether the last one, which may go on, is among them.
     fn search(&mut self, region: &[u8], search: &Search) -> bool {
         let mut at = 0;
-        let mut counted = 0;
+        let (mut counted, mut last) = (0, 0);
         let mut number = self.feeds + 1;
         let mut places = 0;
         let mut best: Option<(Weight, usize)> = None;
@@ -137,9 +168,14 @@ impl Lines {
             if let Some((weight, place)) = best
                 && hit.is_none_or(|(start, _)| start >= line.end)
             {
-                number +=
-                    memchr::memchr_iter(b'\n', region.get(counted..line.start).unwrap_or_default()).count() as u64;
-                counted = line.start;
+                number += match line.start - counted {
+                    // The next line, where every line has something.
+                    length if length > 0 && length == last => 1,
+                    _ => {
+                        memchr::memchr_iter(b'\n', region.get(counted..line.start).unwrap_or_default()).count() as u64
+                    }
+                };
+                (counted, last) = (line.start, line.end + 1 - line.start);
                 self.note(region, &line, place, (number, weight));
                 noted |= line.end == region.len();
                 best = None;
@@ -161,9 +197,13 @@ impl Lines {
                 None
             } else if anchored {
                 Some(Weight::Mention)
+            } else if let Look::Outline { after } = self.look {
+                // The number must be all that stands before it.
+                let before = region.get(line.start..start + after.len_utf8()).unwrap_or_default();
+                unnumbered(before, after).filter(|rest| rest.is_empty()).map(|_| Weight::Mention)
             } else {
                 let (from, to) = around(&line, start);
-                weigh(region.get(from..to).unwrap_or_default(), start - from)
+                self.weigh(region.get(from..to).unwrap_or_default(), start - from)
             };
             if let Some(weight) = weight
                 && best.is_none_or(|(known, _)| weight > known)
@@ -176,12 +216,24 @@ impl Lines {
         }
     }
 
+    /// Weighs a place in part of a line, as it reads without colours.
+    fn weigh(&mut self, window: &[u8], at: usize) -> Option<Weight> {
+        if memchr::memchr(0x1B, window).is_none() {
+            return weigh(window, at);
+        }
+        let (before, after) = window.split_at_checked(at)?;
+        self.plain.clear();
+        without_colours(before, &mut self.plain);
+        let at = self.plain.len();
+        without_colours(after, &mut self.plain);
+        weigh(&self.plain, at)
+    }
+
     fn note(&mut self, region: &[u8], line: &std::ops::Range<usize>, place: usize, (number, weight): (u64, Weight)) {
         let (from, to) = around(line, place);
         let window = region.get(from..to).unwrap_or_default();
         let following = region.get((line.end + 1).min(region.len())..).unwrap_or_default();
-        // The last piece may be broken off.
-        let following = following.split_inclusive(|byte| *byte == b'\n').filter(|line| line.ends_with(b"\n"));
+        let window = if matches!(self.look, Look::Outline { .. }) { window.trim_ascii_start() } else { window };
         // Of a long line, the place that is shown counts, not where the line begins.
         self.finds.note((number, self.offset + from as u64, weight), window, following);
     }
@@ -204,9 +256,13 @@ enum Search {
 
 static SEARCH_TROUBLE: LazyLock<Search> = LazyLock::new(|| Search::new(&TROUBLE));
 static SEARCH_OUTLINE: LazyLock<Search> = LazyLock::new(|| Search::new(&OUTLINE));
+static SEARCH_AFTER_ARROW: LazyLock<Search> =
+    LazyLock::new(|| Search::new(&OUTLINE.map(|line| line.replace('\n', "→"))));
+static SEARCH_AFTER_TAB: LazyLock<Search> =
+    LazyLock::new(|| Search::new(&OUTLINE.map(|line| line.replace('\n', "\t"))));
 
 impl Search {
-    fn new(words: &[&str]) -> Self {
+    fn new(words: &[impl AsRef<[u8]>]) -> Self {
         match packed::Searcher::new(words) {
             Some(packed) => Self::Packed(packed),
             None => AhoCorasick::new(words).map_or(Self::Nothing, Self::Automaton),

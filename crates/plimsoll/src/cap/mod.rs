@@ -41,6 +41,7 @@ mod preview;
 mod recalled;
 mod scan;
 mod screen;
+mod skip;
 mod snip;
 
 pub use batch::batch;

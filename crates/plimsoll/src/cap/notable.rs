@@ -3,7 +3,7 @@
 /// How much a line matters. Higher goes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Weight {
-    /// A warning.
+    /// A warning, or what looks like trouble and is only quoted.
     Warning,
     /// Something that speaks of an error, or a line of an outline.
     Mention,
@@ -108,16 +108,15 @@ pub(super) fn weigh(line: &[u8], at: usize) -> Option<Weight> {
     let leads = before.iter().all(|byte| !byte.is_ascii_alphanumeric());
     let counted = before.trim_ascii_end().last().is_some_and(u8::is_ascii_digit);
     let named = matches!(after.first(), Some(b':' | b'[' | b'!'));
-    // What source code says of errors, and what is quoted, is no news; nor is a test that passed.
-    let quoted =
-        memchr::memchr_iter(b'"', before).count() % 2 == 1 && !(before.ends_with(b"\"") && after.starts_with(b"\""));
-    let code = quoted || matches!(line.trim_ascii_end().last(), Some(b'{' | b';' | b'('));
+    // What source code says of errors is no news; nor is a test that passed.
+    let code = is_quoted(before, after) || matches!(line.trim_ascii_end().last(), Some(b'{' | b';' | b'('));
     if line.starts_with(b"PASSED") || line.trim_ascii_end().ends_with(b"PASSED") {
         return None;
     }
     let strong = |strong: bool| match (strong, code) {
         (true, false) => Some(Weight::Failure),
-        (true, true) | (false, false) => Some(Weight::Mention),
+        (false, false) => Some(Weight::Mention),
+        (true, true) => Some(Weight::Warning),
         (false, true) => None,
     };
     if is("error") || is("errors") || is("err") {
@@ -148,6 +147,17 @@ pub(super) fn weigh(line: &[u8], at: usize) -> Option<Weight> {
     } else {
         None
     }
+}
+
+/// `printf("error: %s")`, but not `msg="error: refused"`, `"msg": "error: refused"` or `"error"`.
+fn is_quoted(before: &[u8], after: &[u8]) -> bool {
+    if memchr::memchr_iter(b'"', before).count().is_multiple_of(2)
+        || before.ends_with(b"\"") && after.starts_with(b"\"")
+    {
+        return false;
+    }
+    let outside = memchr::memrchr(b'"', before).and_then(|quote| before.get(..quote)).unwrap_or_default();
+    !(outside.ends_with(b"=") || outside.trim_ascii_end().ends_with(b":"))
 }
 
 /// `error_count`, `errors.rs`, `--fail-fast`, `on_error`, `log.error(`: names, not news.
@@ -221,6 +231,8 @@ mod tests {
             "Process exited with code 2",
             "a.o: undefined reference to `f'",
             "{\"level\":\"error\",\"msg\":\"refused\"}",
+            "time=12:00 level=info msg=\"error: refused\"",
+            "{\"t\": 1, \"msg\": \"error: refused\"}",
             "Segmentation fault (core dumped)",
             "fatal: not a git repository",
         ] {
@@ -233,7 +245,13 @@ mod tests {
         for line in ["an error occurred", "bash: foo: command not found", "ls: cannot access 'x': No such file"] {
             assert_eq!(of(line), Some(Weight::Mention), "{line}");
         }
-        for line in ["warning: unused variable", "[WARN] deprecated", "a.c:1: warning: x"] {
+        for line in [
+            "warning: unused variable",
+            "[WARN] deprecated",
+            "a.c:1: warning: x",
+            "  asprintf(str, \"Unknown error: %d (%s)\",",
+            "if let Err(Error: e) {",
+        ] {
             assert_eq!(of(line), Some(Weight::Warning), "{line}");
         }
     }

@@ -1,6 +1,6 @@
 //! Showing the structure of JSON within a size: as much detail as fits.
 
-use super::json::{Json, Value};
+use super::json::{Container, Json, Value};
 use super::screen::floor_grapheme;
 
 /// How much is shown.
@@ -17,6 +17,15 @@ struct Detail {
 
 /// How many steps there are from the most detail to the least.
 const STEPS: usize = 40;
+
+/// How many of several values are shown that are told by their keys or lengths only.
+const LIKE: usize = 2;
+
+/// The most that an array takes that is shown whatever its level, in bytes.
+const SHORT: usize = 32;
+
+/// The most that the keys of an object take that is shown by them alone, in bytes.
+const KEYS: usize = 80;
 
 /// How often a little more is tried once something fits.
 const ATTEMPTS: usize = 40;
@@ -100,12 +109,12 @@ impl Page<'_> {
             Value::Object(container) => {
                 let open = if container.open { ", broken off" } else { "" };
                 if depth >= self.detail.depth {
-                    return self.put(&format!("{{...{} keys{open}}}", container.count));
+                    return self.keys(container);
                 }
                 let most = (self.detail.keys >> depth).max(self.detail.keys.min(8));
-                let shown = container.kept.get(..most).unwrap_or(&container.kept);
+                let shown = self.telling(container.kept.get(..most).unwrap_or(&container.kept), depth);
                 if shown.is_empty() {
-                    return self.put(&format!("{{...{} keys{open}}}", container.count));
+                    return self.keys(container);
                 }
                 self.put("{")?;
                 for (nth, (key, node)) in shown.iter().enumerate() {
@@ -121,11 +130,11 @@ impl Page<'_> {
             }
             Value::Array(container) => {
                 let open = if container.open { ", broken off" } else { "" };
-                if depth >= self.detail.depth {
+                if depth >= self.detail.depth && !self.is_short(container) {
                     return self.put(&format!("[...{} elements{open}]", container.count));
                 }
                 let most = (self.detail.elements >> depth).max(self.detail.elements.min(1));
-                let shown = container.kept.get(..most).unwrap_or(&container.kept);
+                let shown = self.telling(container.kept.get(..most).unwrap_or(&container.kept), depth);
                 if shown.is_empty() {
                     return self.put(&format!("[...{} elements{open}]", container.count));
                 }
@@ -150,6 +159,46 @@ impl Page<'_> {
                 self.rest(container.count, shown.len(), ("elements", open), depth)?;
                 self.put("]")
             }
+        }
+    }
+
+    /// Of values that are shown by their keys or lengths only, the first few tell all there is to tell.
+    fn telling<'k>(&self, shown: &'k [(String, usize)], depth: usize) -> &'k [(String, usize)] {
+        let is_container =
+            |(_, node): &(String, usize)| !matches!(self.json.value(*node), None | Some(Value::Scalar(..)));
+        if depth + 1 < self.detail.depth || !shown.iter().all(is_container) {
+            return shown;
+        }
+        shown.get(..LIKE).unwrap_or(shown)
+    }
+
+    /// Whether an array takes no more room than to say how long it is.
+    fn is_short(&self, container: &Container) -> bool {
+        let size = |(_, node): &(String, usize)| match self.json.value(*node) {
+            Some(Value::Scalar(text, length)) if text.len() as u64 == *length => Some(text.len() + 2),
+            _ => None,
+        };
+        let sizes: Option<Vec<usize>> = container.kept.iter().map(size).collect();
+        container.kept.len() as u64 == container.count
+            && sizes.is_some_and(|sizes| sizes.iter().sum::<usize>() <= SHORT)
+    }
+
+    /// Shows an object by its keys alone.
+    fn keys(&mut self, container: &Container) -> Option<()> {
+        let mut left = self.detail.scalar.clamp(16, KEYS);
+        let mut keys: Vec<String> = Vec::new();
+        for (key, _) in &container.kept {
+            let Some(rest) = left.checked_sub(key.len() + 2) else { break };
+            left = rest;
+            keys.push(one_line(key));
+        }
+        let open = if container.open { ", broken off" } else { "" };
+        let count = container.count;
+        let more = if keys.len() as u64 == count { "" } else { ", ..." };
+        if keys.is_empty() {
+            self.put(&format!("{{...{count} keys{open}}}"))
+        } else {
+            self.put(&format!("{{{count} keys: {}{more}{open}}}", keys.join(", ")))
         }
     }
 

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use super::finds::Shown;
+use super::json::Json;
 use super::kind::Kind;
 use super::marker::Marker;
 use super::outline::outline;
@@ -24,36 +25,30 @@ pub(super) struct Seen<'s> {
 }
 
 /// What stands between head and tail, below the marker.
-enum Middle {
-    Nothing,
+#[derive(Default)]
+struct Middle {
     /// A list or an outline under a heading.
-    Structure(String),
-    /// An outline that has no more room than it needs: ends beside it would say nothing that it does not.
-    Alone(String),
-    /// Lines under a heading; those that turn out to be in head or tail are left out.
-    Lines(&'static str, Vec<Shown>),
+    structure: String,
+    /// Whether the structure could fill all the room there is: ends beside it would say nothing that it does not.
+    alone: bool,
+    heading: String,
+    /// Lines under the heading; those that turn out to be in head or tail are left out.
+    lines: Vec<Shown>,
 }
 
 impl Middle {
     fn text(&self, within: &Range<u64>) -> String {
-        match self {
-            Self::Nothing => String::new(),
-            Self::Structure(text) | Self::Alone(text) => text.clone(),
-            Self::Lines(heading, lines) => {
-                let lines: String = lines
-                    .iter()
-                    .filter(|shown| within.contains(&shown.at))
-                    .map(|shown| shown.text.as_str())
-                    .collect();
-                if lines.is_empty() { lines } else { [heading, lines.as_str()].concat() }
-            }
+        let mut text = self.structure.clone();
+        let mut lines = self.lines.iter().filter(|shown| within.contains(&shown.at)).peekable();
+        if lines.peek().is_some() {
+            text.push_str(&self.heading);
+            text.extend(lines.map(|shown| shown.text.as_str()));
         }
+        text
     }
 }
 
 const ENDS: &str = "[plimsoll: the content goes on";
-const TROUBLE: &str = "[plimsoll: lines left out that stand out, with their numbers]\n";
-const OUTLINE: &str = "[plimsoll: headings and definitions left out, with their lines]\n";
 
 /// Composes the preview of a text that is over its cap.
 pub(super) fn compose(seen: &Seen<'_>, policy: &Policy, limit: usize, naming: &Naming<'_>) -> Capped<'static> {
@@ -101,17 +96,16 @@ fn by_kind(seen: &Seen<'_>, limit: usize, naming: &Naming<'_>) -> Option<(String
     let room = limit.checked_sub(marker.render().len() + 2).filter(|room| *room >= limit / 2)?;
     // Once to learn what is left out, and what of it stands out; then with the room that this leaves.
     let first = Ends::cut(seen, kind, room - room / 4);
-    let middle = middle(seen, kind, room, &first.left_out);
+    let middle = middle(seen, kind, (limit, room), &first.left_out);
     let text = middle.text(&first.left_out);
     let closing = if text.is_empty() { 0 } else { closing(seen, &Part::default()).len() };
-    let beside = if matches!(middle, Middle::Alone(_)) { 0 } else { room.saturating_sub(text.len() + closing) };
+    let beside = if middle.alone { 0 } else { room.saturating_sub(text.len() + closing) };
     let ends = Ends::cut(seen, kind, beside);
     // Wider ends may show more of what stood between them, but not more of it stands between.
     let text = middle.text(&ends.left_out);
     let left_out = ends.left_out;
-    if marker.left_out.is_some() {
-        marker.left_out = Some(left_out.clone());
-    }
+    // Nothing is left out where escape sequences were what made the text long.
+    marker.left_out = marker.left_out.map(|_| left_out.clone()).filter(|left_out| !left_out.is_empty());
     let mut shown = ends.front.text;
     if !shown.is_empty() && !shown.ends_with('\n') {
         shown.push('\n');
@@ -149,10 +143,16 @@ impl Ends {
 /// The tail, from where the head ends at the earliest.
 fn back(seen: &Seen<'_>, from: u64, most: usize) -> Part {
     let begins = seen.total - seen.tail.len() as u64;
-    // Enough raw text for what can be shown, and no more than that costs.
-    let wanted = most.saturating_mul(8).max(64 * 1024) as u64;
-    let start = from.max(begins).max(seen.total.saturating_sub(wanted));
-    let window = usize::try_from(start - begins).ok().and_then(|skip| seen.tail.get(skip..)).unwrap_or_default();
+    let since =
+        |start: u64| usize::try_from(start - begins).ok().and_then(|skip| seen.tail.get(skip..)).unwrap_or_default();
+    let last = |wanted: usize| from.max(begins).max(seen.total.saturating_sub(wanted as u64));
+    // Enough raw text for what can be shown, and no more than that costs: escape sequences collapse, plain text does not.
+    let mut start = last(most.saturating_mul(8).max(64 * 1024));
+    let plain = last(most.saturating_add(16 * 1024));
+    if plain > start && screen::is_plain(since(plain)) {
+        start = plain;
+    }
+    let window = since(start);
     screen::back(window, most, start == from)
 }
 
@@ -170,40 +170,54 @@ fn closing(seen: &Seen<'_>, back: &Part) -> String {
     format!("{ENDS} at line {line}]\n")
 }
 
-fn middle(seen: &Seen<'_>, kind: Kind, room: usize, left_out: &Range<u64>) -> Middle {
+fn middle(seen: &Seen<'_>, kind: Kind, (limit, room): (usize, usize), left_out: &Range<u64>) -> Middle {
     let found = seen.found;
     let closing = closing(seen, &Part::default()).len();
-    let lines = |heading: &'static str| {
-        let most = (room / 4).saturating_sub(heading.len() + closing);
-        Middle::Lines(heading, found.passed.finds.choose(left_out, most))
+    let structure = |structure: String| Middle { structure, ..Middle::default() };
+    let quarter = (limit / 4).min(room / 2);
+    let lines = |heading: String| {
+        let most = quarter.saturating_sub(heading.len() + closing);
+        Middle { lines: found.passed.finds.choose(left_out, most), heading, ..Middle::default() }
+    };
+    // How many there are says how much is not shown of them.
+    let trouble = || {
+        let count = found.passed.finds.count;
+        lines(format!("[plimsoll: lines left out that stand out, of {count} in all]\n"))
     };
     match kind {
-        Kind::Output | Kind::Log | Kind::Text | Kind::JsonLines => lines(TROUBLE),
-        Kind::File => lines(OUTLINE),
+        Kind::Output | Kind::Log | Kind::Text => trouble(),
+        Kind::File => lines("[plimsoll: headings and definitions left out, with their lines]\n".to_owned()),
         Kind::Diff => {
             let heading = "[plimsoll: the patch has ";
             let list = found.passed.diff.list((room / 2).saturating_sub(heading.len() + closing + 1));
-            list.map_or(Middle::Nothing, |list| {
+            list.map_or_else(Middle::default, |list| {
                 let (first, rest) = list.split_once('\n').unwrap_or((&list, ""));
-                Middle::Structure(format!("{heading}{first}]\n{rest}"))
+                structure(format!("{heading}{first}]\n{rest}"))
             })
         }
         Kind::Json => {
             let heading = "[plimsoll: its structure]\n";
-            let shown =
-                found.json.as_ref().and_then(|json| outline(json, room.saturating_sub(heading.len() + closing)));
-            match shown {
-                None => Middle::Nothing,
-                Some((outline, true)) => Middle::Alone([heading, &outline].concat()),
-                Some((outline, false)) => Middle::Structure([heading, &outline].concat()),
-            }
+            // What is broken off is shown with its end: something may have gone wrong there.
+            let open = found.json.as_ref().is_some_and(Json::is_open);
+            let most = if open { room / 2 } else { room }.saturating_sub(heading.len() + closing);
+            let shown = found.json.as_ref().and_then(|json| outline(json, most));
+            shown.map_or_else(Middle::default, |(outline, more)| Middle {
+                alone: more && !open,
+                ..structure([heading, &outline].concat())
+            })
+        }
+        Kind::JsonLines => {
+            let heading = "[plimsoll: the structure of the first value]\n";
+            let first = found.json.as_ref().and_then(|json| outline(json, quarter.saturating_sub(heading.len())));
+            let first = first.map(|(outline, _)| [heading, &outline].concat());
+            Middle { structure: first.unwrap_or_default(), ..trouble() }
         }
         Kind::Table => {
             let header = seen.head.split(|byte| *byte == b'\n').find(|line| !line.trim_ascii().is_empty());
             let header = screen::shown_line(header.unwrap_or_default(), room / 8);
             let rows = found.lines.saturating_sub(1);
-            Middle::Structure(format!("[plimsoll: a header and {rows} rows; the header again]\n{header}\n"))
+            structure(format!("[plimsoll: a header and {rows} rows; the header again]\n{header}\n"))
         }
-        Kind::Listing => Middle::Nothing,
+        Kind::Listing => Middle::default(),
     }
 }

@@ -82,25 +82,23 @@ impl RecallFooter {
 /// let answer = format!("{}\n[bytes 1000-3000 of 9000; next offset 3000]", "x".repeat(2_000));
 /// let capped = cap_recalled(&answer, Bytes(1_000));
 /// assert!(capped.text.len() <= 1_000 && capped.was_capped);
-/// assert!(capped.as_str().ends_with("x\n[bytes 1000-1952 of 9000; next offset 1952]"));
+/// assert!(capped.as_str().ends_with("x\n[bytes 1000-1956 of 9000; next offset 1956]"));
 /// ```
 pub fn cap_recalled(answer: &str, cap: impl Into<Cap>) -> Capped<'_> {
     let limit = cap.into().limit();
     let lines = answer.lines().count() as u64;
-    let of = |text: Cow<'_, str>, kept: usize| Capped {
-        was_capped: answer.len() > limit,
+    let of = |text: Vec<u8>, kept: usize| Capped {
+        text: Cow::Owned(text),
+        was_capped: true,
         omitted: Bytes::from(answer.len() - kept),
         bytes: Bytes::from(answer.len()),
         lines,
         kind: Kind::Text,
         marker: None,
-        text: match text {
-            Cow::Borrowed(text) => Cow::Owned(text.as_bytes().to_vec()),
-            Cow::Owned(text) => Cow::Owned(text.into_bytes()),
-        },
     };
     if answer.len() <= limit {
-        return Capped { text: Cow::Borrowed(answer.as_bytes()), ..of(Cow::Borrowed(""), answer.len()) };
+        let text = Cow::Borrowed(answer.as_bytes());
+        return Capped { text, was_capped: false, ..of(Vec::new(), answer.len()) };
     }
     let (page, footer) = RecallFooter::find(answer).map_or((answer, None), |(page, footer)| (page, Some(footer)));
     let closing = |kept: usize| match &footer {
@@ -114,10 +112,10 @@ pub fn cap_recalled(answer: &str, cap: impl Into<Cap>) -> Capped<'_> {
     let Some(room) = limit.checked_sub(closing(page.len()).len().max(closing(0).len()) + 1).filter(|room| *room > 0)
     else {
         let (kept, text) = lossy_start(answer.as_bytes(), limit);
-        return of(text, kept);
+        return of(text.into_owned().into_bytes(), kept);
     };
     let (kept, text) = lossy_start(page.as_bytes(), room);
-    of(Cow::Owned(format!("{text}\n{}", closing(kept))), kept)
+    of(format!("{text}\n{}", closing(kept)).into_bytes(), kept)
 }
 
 #[cfg(test)]

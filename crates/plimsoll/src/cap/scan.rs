@@ -10,6 +10,7 @@ pub(super) struct Found {
     pub(super) kind: Kind,
     pub(super) lines: u64,
     pub(super) passed: Lines,
+    /// The structure of the JSON value that it is, or of the first of several.
     pub(super) json: Option<Json>,
 }
 
@@ -17,27 +18,38 @@ pub(super) struct Found {
 #[derive(Debug, Clone)]
 pub(super) struct Scan {
     kind: Kind,
+    /// What it is if it only began as JSON.
+    otherwise: Kind,
     passed: Lines,
     json: Option<Json>,
 }
 
 impl Scan {
-    pub(super) fn new(kind: Kind, limit: usize) -> Self {
+    pub(super) fn new(kind: Kind, otherwise: Kind, limit: usize, head: &[u8]) -> Self {
         let look = match kind {
-            // What began as JSON may turn out to be a command's output.
             Kind::Output | Kind::Log | Kind::Text | Kind::Json | Kind::JsonLines => Look::Trouble,
-            Kind::File => Look::Outline,
+            Kind::File => Look::outline(head),
             Kind::Diff => Look::Diff,
             Kind::Listing | Kind::Table => Look::Count,
         };
-        Self { kind, passed: Lines::new(look, limit), json: (kind == Kind::Json).then(|| Json::new(limit)) }
+        let json = matches!(kind, Kind::Json | Kind::JsonLines).then(|| Json::new(limit));
+        Self { kind, otherwise, passed: Lines::new(look, limit), json }
     }
 
-    pub(super) fn feed(&mut self, bytes: &[u8]) {
-        self.passed.feed(bytes);
-        if let Some(json) = &mut self.json {
-            json.feed(bytes);
+    pub(super) fn feed(&mut self, mut bytes: &[u8]) {
+        if let Some(json) = &mut self.json
+            && json.is_good()
+        {
+            let read = json.feed(bytes);
+            // Its structure is what is shown of JSON. What began as JSON may turn out to be a command's output: from
+            // there on, its lines are looked at.
+            if self.kind == Kind::Json {
+                let (inside, after) = bytes.split_at_checked(read).unwrap_or((bytes, &[]));
+                self.passed.skip(inside);
+                bytes = after;
+            }
         }
+        self.passed.feed(bytes);
     }
 
     #[cfg(test)]
@@ -50,12 +62,12 @@ impl Scan {
         if let Some(json) = &mut self.json {
             json.finish();
         }
-        let state = self.json.as_ref().map(Json::state);
-        let kind = match state {
-            Some(State::Bad) => Kind::Text,
-            Some(State::Several) => Kind::JsonLines,
-            Some(State::Good) | None => self.kind,
+        let json = self.json.filter(|json| json.state() != State::Bad);
+        let kind = match (self.kind, json.as_ref().map(Json::state)) {
+            (Kind::Json, None) => self.otherwise,
+            (Kind::Json, Some(State::Several)) => Kind::JsonLines,
+            (kind, _) => kind,
         };
-        Found { kind, lines, json: self.json.filter(|_| state == Some(State::Good)), passed: self.passed }
+        Found { kind, lines, json, passed: self.passed }
     }
 }

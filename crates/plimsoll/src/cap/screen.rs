@@ -80,7 +80,7 @@ pub(super) fn back(raw: &[u8], most: usize, whole_lines: bool) -> Part {
     if most == 0 {
         return part;
     }
-    let mut at = first_start(raw, whole_lines);
+    let mut at = first_start(raw, most, whole_lines);
     let mut rows: Vec<Row> = Vec::new();
     while at < raw.len() {
         let row = row(raw, at);
@@ -114,23 +114,46 @@ pub(super) fn back(raw: &[u8], most: usize, whole_lines: bool) -> Part {
 }
 
 /// Where the first good line of a window begins. A window that begins inside a character or a line skips the rest of
-/// it, unless that is nearly all there is.
-fn first_start(raw: &[u8], whole_lines: bool) -> usize {
+/// it, as long as what is left fills what can be shown.
+fn first_start(raw: &[u8], most: usize, whole_lines: bool) -> usize {
     if whole_lines {
         return 0;
     }
     match memchr::memchr(b'\n', raw) {
-        Some(feed) if feed < raw.len() / 2 => feed + 1,
+        Some(feed) if feed < raw.len().saturating_sub(most) => feed + 1,
         _ => raw.iter().take(3).take_while(|byte| **byte & 0xC0 == 0x80).count(),
     }
 }
 
-/// Shows one line, without its line feed and cut to a size.
+/// Whether text is shown as it is: nothing in it moves the cursor or hides.
+pub(super) fn is_plain(raw: &[u8]) -> bool {
+    memchr::memchr3(ESCAPE, b'\r', BACKSPACE, raw).is_none()
+}
+
+/// Takes sequences that set colours and the like out of part of a line.
+pub(super) fn without_colours(mut raw: &[u8], plain: &mut Vec<u8>) {
+    while let Some(at) = memchr::memmem::find(raw, b"\x1b[") {
+        let (before, sequence) = raw.split_at_checked(at).unwrap_or((raw, &[]));
+        plain.extend_from_slice(before);
+        let body = sequence.get(2..).unwrap_or_default();
+        let length = body.iter().take_while(|byte| matches!(byte, 0x20..=0x3F)).count();
+        raw = body.get(length + 1..).unwrap_or_default();
+    }
+    plain.extend_from_slice(raw);
+}
+
+/// Shows one line, without its line feed and cut to a size: in the middle if it is little too long, since both what it
+/// begins with and the place it ends with may matter.
 pub(super) fn shown_line(line: &[u8], most: usize) -> String {
     let row = row(line, 0);
     let text = row.text.trim_end();
     if text.len() <= most {
         return text.to_owned();
+    }
+    if text.len() <= most * 4 {
+        let end = ceil_grapheme(text, text.len() - most / 2);
+        let start = floor_grapheme(text, most.saturating_sub("…".len() + text.len() - end));
+        return [text.get(..start).unwrap_or_default(), "…", text.get(end..).unwrap_or_default()].concat();
     }
     let cut = floor_grapheme(text, most.saturating_sub("…".len()));
     [text.get(..cut).unwrap_or_default(), "…"].concat()

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use super::limit::Cap;
 use super::policy::{Naming, Saved};
+use super::screen::floor_character;
 use crate::Bytes;
 
 /// The most that a classic tail takes.
@@ -24,7 +25,7 @@ const TRUNCATED: &str = "TRUNCATED";
 /// let text = "x".repeat(1_000);
 /// let cut = snip(&text, Bytes(100), Some("not saved"));
 /// assert_eq!(cut.len(), 100);
-/// assert!(cut.contains("x\n[...snipped 938 bytes. not saved]\nx"));
+/// assert!(cut.contains("x\n[...snipped 935 bytes. not saved]\nx"));
 /// assert_eq!(snip("short", Bytes(100), None), "short");
 /// assert_eq!(snip("日本語", Bytes(5), None), "日");
 /// ```
@@ -121,7 +122,7 @@ pub(super) fn lossy_start(bytes: &[u8], most: usize) -> (usize, Cow<'_, str>) {
     let mut text = Cow::Borrowed("");
     for chunk in window.utf8_chunks() {
         let room = most.saturating_sub(text.len());
-        let valid = floor(chunk.valid(), room);
+        let valid = chunk.valid().get(..floor_character(chunk.valid(), room)).unwrap_or_default();
         append(&mut text, valid);
         taken += valid.len();
         if valid.len() < chunk.valid().len() {
@@ -165,10 +166,6 @@ fn append<'t>(text: &mut Cow<'t, str>, part: &'t str) {
     } else if !part.is_empty() {
         text.to_mut().push_str(part);
     }
-}
-
-fn floor(text: &str, most: usize) -> &str {
-    (0..=most.min(text.len())).rev().find_map(|end| text.get(..end)).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -6,6 +6,8 @@ use super::*;
 use crate::Bytes;
 
 mod corpus;
+mod recorded;
+mod shapes;
 
 /// Texts of every width, lines long and short, escapes, and bytes that are no UTF-8.
 fn any_text() -> impl Strategy<Value = Vec<u8>> {
@@ -117,12 +119,14 @@ fn the_error_in_the_middle_of_a_log_is_shown_with_its_line() {
        Compiling serde v1.0.200
        Compiling serde v1.0.200
        Compiling serde v1.0.200
-       Compiling serde v1.0.2
-    [plimsoll, not part of the content: command output, 84083 bytes, 3003 lines, ~21020 tokens; left out here: bytes 193-83652; all of it is saved; recall id s1/toolu_01]
-    [plimsoll: lines left out that stand out, with their numbers]
+       Compiling serde 
+    [plimsoll, not part of the content: command output, 84083 bytes, 3003 lines, ~21020 tokens; left out here: bytes 187-83652; all of it is saved; recall id s1/toolu_01]
+    [plimsoll: lines left out that stand out, of 3 in all]
     1400: warning: unused variable: `x`
     1500: error[E0308]: mismatched types
     1501-   --> src/main.rs:10:5
+    1502-    |
+    1503- 10 |     1
     [plimsoll: the content goes on at line 2990]
        Compiling serde v1.0.200
        Compiling serde v1.0.200
