@@ -23,7 +23,7 @@ pub(crate) struct Cli {
 }
 
 /// Options of every command.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct Global {
     /// Where what leaves a context is kept: file:///…, s3://bucket/prefix or memory:
     /// [env: PLIMSOLL_STORE] [default: the user's data directory]
@@ -58,6 +58,10 @@ pub(crate) enum Command {
     Recall(RecallArgs),
     Store(crate::cmd::store::StoreArgs),
     Skills(crate::cmd::skills::SkillsArgs),
+    Mcp(crate::cmd::mcp::McpArgs),
+    Hook(crate::cmd::hook::HookArgs),
+    Install(crate::cmd::install::InstallArgs),
+    Uninstall(crate::cmd::install::UninstallArgs),
     Config(ConfigArgs),
     Completions(CompletionsArgs),
 }
@@ -204,9 +208,7 @@ pub(crate) struct RestoreArgs {
 /// line that names the recall id. If the store fails, that line says that the rest could not be saved. Standard output
 /// carries exactly the capped bytes.
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Example: plimsoll cap build.log --max-bytes 8KiB --session build --call make-1 --tool Bash"
-)]
+#[command(after_help = "Example: plimsoll cap build.log --max-bytes 8KiB --session build --call make-1 --tool Bash")]
 pub(crate) struct CapArgs {
     /// The result; `-` or none is standard input
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
