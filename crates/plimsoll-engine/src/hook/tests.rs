@@ -98,7 +98,7 @@ fn a_stored_file_that_is_read_is_recalled_text() {
 fn recorded_answers_keep_their_shape() {
     let read = include_str!("../../fixtures/hook-read.json");
     let store = Store::memory();
-    let setup = HookSetup { cap: Some(Bytes(250)), ..setup(&store) };
+    let setup = HookSetup { cap: Some(Bytes(200)), ..setup(&store) };
     let said = answer(HookEvent::PostToolUse, read.as_bytes(), &setup).unwrap().output;
     let said: serde_json::Value = serde_json::from_slice(&said).unwrap();
     let mut shown = said["hookSpecificOutput"]["updatedToolOutput"].clone();
@@ -106,7 +106,7 @@ fn recorded_answers_keep_their_shape() {
     let content = before["file"]["content"].take();
     let cut = shown["file"]["content"].take();
     assert_eq!(shown, before, "but for the content it is the same");
-    assert!(cut.as_str().unwrap().len() <= 250 && cut != content, "{cut}");
+    assert!(cut.as_str().unwrap().len() <= 200 && cut != content, "{cut}");
     // A short text, and an answer that the model is not shown.
     for other in [include_str!("../../fixtures/hook-bash.json"), include_str!("../../fixtures/hook-write.json")] {
         assert!(answer(HookEvent::PostToolUse, other.as_bytes(), &setup).unwrap().output.is_empty());
