@@ -23,7 +23,7 @@ pub(crate) struct Cli {
 }
 
 /// Options of every command.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct Global {
     /// Where what leaves a context is kept: file:///…, s3://bucket/prefix or memory:
     /// [env: PLIMSOLL_STORE] [default: the user's data directory]
@@ -58,6 +58,10 @@ pub(crate) enum Command {
     Recall(RecallArgs),
     Store(crate::cmd::store::StoreArgs),
     Skills(crate::cmd::skills::SkillsArgs),
+    Mcp(crate::cmd::mcp::McpArgs),
+    Hook(crate::cmd::hook::HookArgs),
+    Install(crate::cmd::install::InstallArgs),
+    Uninstall(crate::cmd::install::UninstallArgs),
     Config(ConfigArgs),
     Run(crate::cmd::run::RunArgs),
     Completions(CompletionsArgs),

@@ -1,6 +1,13 @@
 //! The imperative shell of Plimsoll: it reads, lets the core decide, archives, and writes.
 
+#![cfg_attr(
+    test,
+    allow(clippy::string_slice, clippy::format_collect, reason = "a test may stop at once, and be slow")
+)]
+
 pub mod config;
+pub mod hook;
+pub mod install;
 
 mod compact;
 mod context;

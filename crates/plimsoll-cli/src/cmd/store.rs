@@ -1,5 +1,7 @@
 //! `plimsoll store`: looking after what is stored.
 
+#![expect(clippy::doc_markdown, reason = "some of these comments are what --help prints")]
+
 use std::time::SystemTime;
 
 use anyhow::Result;

@@ -6,6 +6,7 @@
     clippy::panic,
     clippy::indexing_slicing,
     clippy::string_slice,
+    clippy::format_collect,
     reason = "a test that fails should stop at once"
 )]
 
@@ -13,6 +14,7 @@ mod bad_input;
 mod compact;
 mod config;
 mod forms;
+mod integration;
 mod results;
 #[cfg(unix)]
 mod run;

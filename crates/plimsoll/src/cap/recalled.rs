@@ -108,9 +108,9 @@ pub fn cap_recalled(answer: &str, cap: impl Into<Cap>) -> Capped<'_> {
         }
         None => format!("[first {kept} bytes of this answer; ask for less at a time]"),
     };
-    // The closing line is longest when it stands for the most.
-    let Some(room) = limit.checked_sub(closing(page.len()).len().max(closing(0).len()) + 1).filter(|room| *room > 0)
-    else {
+    // The closing line is longest when it stands for the most and there is still more.
+    let longest = [0, page.len().saturating_sub(1), page.len()].map(|kept| closing(kept).len()).into_iter().max();
+    let Some(room) = limit.checked_sub(longest.unwrap_or(0) + 1).filter(|room| *room > 0) else {
         let (kept, text) = lossy_start(answer.as_bytes(), limit);
         return of(text.into_owned().into_bytes(), kept);
     };
@@ -124,6 +124,15 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn a_last_page_that_is_cut_needs_room_for_where_to_go_on() {
+        // Uncut its footer says `end`; cut it says `next offset`, which is longer.
+        let answer = format!("{}\n[bytes 0-18892 of 18892; end]", "x".repeat(18_892));
+        let capped = cap_recalled(&answer, Bytes(4_096));
+        assert!(capped.text.len() <= 4_096, "{}", capped.text.len());
+        assert!(capped.as_str().contains("; next offset "));
+    }
 
     #[test]
     fn a_long_line_is_read_to_its_end_through_a_cap_narrower_than_a_page() {
