@@ -104,8 +104,201 @@ class Anthropic:
         return "say", "hello from the model"
 
 
+def texts(content):
+    """The text of a message's content, in any of the protocols."""
+    parts = [{"text": content}] if isinstance(content, str) else content or []
+    return "\n".join(part.get("text") or "" for part in parts if isinstance(part, dict))
+
+
+def shell_call(tools, command):
+    """The name of the offered tool that runs commands, and its arguments."""
+    for name in sorted(tools):
+        if name in ("exec_command", "shell_command", "shell", "bash", "run_shell_command"):
+            field = {"exec_command": "cmd"}.get(name, "command")
+            words = ["bash", "-lc", command] if name == "shell" else command
+            extra = {"description": "runs it"} if name in ("bash", "run_shell_command") else {}
+            return name, {field: words, **extra}
+    return None
+
+
+class Responses:
+    """OpenAI Responses: `POST /v1/responses`, streamed or not."""
+
+    @staticmethod
+    def answer(handler, path, body):
+        kind, argument = Responses.wanted(body)
+        number = next_number()
+        if kind == "limited":
+            error = {"message": "Rate limit reached for requests", "type": "requests", "param": None,
+                     "code": "rate_limit_exceeded"}
+            return handler.json({"error": error}, 429)
+        call = shell_call([t.get("name") or "" for t in body.get("tools", [])], argument) if kind == "run" else None
+        if call:
+            arguments = json.dumps(call[1])
+            item = {"id": f"fc_{number}", "type": "function_call", "status": "completed", "call_id": f"call_{number}",
+                    "name": call[0], "arguments": arguments}
+        else:
+            words = argument if kind == "say" else "word " if kind == "slowly" else "no tool runs commands"
+            part = {"type": "output_text", "annotations": [], "logprobs": [], "text": words}
+            item = {"id": f"msg_{number}", "type": "message", "status": "completed", "role": "assistant",
+                    "content": [part]}
+        read = max(len(json.dumps(body)) // 4, 1)
+        usage = {"input_tokens": read, "input_tokens_details": {"cached_tokens": 0}, "output_tokens": 9,
+                 "output_tokens_details": {"reasoning_tokens": 0}, "total_tokens": read + 9}
+        base = {"id": f"resp_{number}", "object": "response", "created_at": int(time.time()),
+                "model": body.get("model", "?"), "error": None, "incomplete_details": None, "metadata": {}}
+        done = {**base, "status": "completed", "output": [item], "usage": usage}
+        if not body.get("stream"):
+            return handler.json(done)
+        handler.start_stream()
+        sequence = iter(range(1 << 30))
+
+        def event(name, value):
+            handler.event(name, {"type": name, "sequence_number": next(sequence), **value})
+
+        begun = {**base, "status": "in_progress", "output": [], "usage": None}
+        event("response.created", {"response": begun})
+        event("response.in_progress", {"response": begun})
+        empty = {**item, "status": "in_progress", **({"arguments": ""} if call else {"content": []})}
+        event("response.output_item.added", {"output_index": 0, "item": empty})
+        at = {"item_id": item["id"], "output_index": 0}
+        if call:
+            event("response.function_call_arguments.delta", {**at, "delta": arguments})
+            event("response.function_call_arguments.done", {**at, "arguments": arguments, "name": call[0]})
+        else:
+            at["content_index"] = 0
+            event("response.content_part.added", {**at, "part": {**part, "text": ""}})
+            pieces = re.findall(r"\S+\s*|\s+", words)
+            while True:
+                for piece in pieces:
+                    event("response.output_text.delta", {**at, "delta": piece, "logprobs": []})
+                if kind != "slowly":
+                    break
+                time.sleep(0.2)
+            event("response.output_text.done", {**at, "text": words, "logprobs": []})
+            event("response.content_part.done", {**at, "part": part})
+        event("response.output_item.done", {"output_index": 0, "item": item})
+        event("response.completed", {"response": done})
+
+    @staticmethod
+    def wanted(body):
+        """The script of the last item: what the user wrote, or the end after a tool's output."""
+        items = body.get("input") or []
+        if isinstance(items, str):
+            return script(items)
+        for item in reversed(items):
+            if str(item.get("type")).endswith("_output"):
+                return "say", "done"
+            if item.get("role") != "user":
+                continue
+            text = texts(item.get("content"))
+            if "CONTEXT CHECKPOINT COMPACTION" in text:
+                return "say", "The user asked for some things. They were done."
+            if not text.startswith("<environment_context>"):
+                return script(text)
+        return "say", "hello from the model"
+
+
+class Chat:
+    """OpenAI Chat Completions: `POST /v1/chat/completions`, streamed or not."""
+
+    @staticmethod
+    def answer(handler, path, body):
+        kind, argument = Chat.wanted(body)
+        number = next_number()
+        if kind == "limited":
+            error = {"message": "Rate limit reached for requests", "type": "requests", "param": None,
+                     "code": "rate_limit_exceeded"}
+            return handler.json({"error": error}, 429)
+        names = [tool.get("function", {}).get("name") or "" for tool in body.get("tools", [])]
+        call = shell_call(names, argument) if kind == "run" else None
+        read = max(len(json.dumps(body)) // 4, 1)
+        usage = {"prompt_tokens": read, "completion_tokens": 9, "total_tokens": read + 9}
+        base = {"id": f"chatcmpl-{number}", "created": int(time.time()), "model": body.get("model", "?")}
+        stop = "tool_calls" if call else "stop"
+        if call:
+            function = {"name": call[0], "arguments": json.dumps(call[1])}
+            message = {"tool_calls": [{"index": 0, "id": f"call_{number}", "type": "function", "function": function}]}
+        else:
+            words = argument if kind == "say" else "word " if kind == "slowly" else "no tool runs commands"
+            message = {"content": words}
+        if not body.get("stream"):
+            choice = {"index": 0, "message": {"role": "assistant", "content": None, **message}, "finish_reason": stop}
+            return handler.json({**base, "object": "chat.completion", "choices": [choice], "usage": usage})
+        handler.start_stream()
+
+        def chunk(delta, reason=None, **more):
+            choices = [{"index": 0, "delta": delta, "logprobs": None, "finish_reason": reason}]
+            handler.data({**base, "object": "chat.completion.chunk", "choices": choices, **more})
+
+        chunk({"role": "assistant", "content": ""})
+        while True:
+            chunk(message)
+            if kind != "slowly":
+                break
+            time.sleep(0.2)
+        chunk({}, stop)
+        handler.data({**base, "object": "chat.completion.chunk", "choices": [], "usage": usage})
+        handler.wfile.write(b"data: [DONE]\n\n")
+
+    @staticmethod
+    def wanted(body):
+        for message in reversed(body.get("messages", [])):
+            if message.get("role") == "tool":
+                return "say", "done"
+            if message.get("role") == "user":
+                return script(texts(message.get("content")))
+        return "say", "hello from the model"
+
+
+class Gemini:
+    """Gemini: `POST /v1beta/models/MODEL:generateContent`, `:streamGenerateContent` and `:countTokens`."""
+
+    @staticmethod
+    def answer(handler, path, body):
+        read = max(len(json.dumps(body)) // 4, 1)
+        if path.endswith(":countTokens"):
+            return handler.json({"totalTokens": read})
+        kind, argument = Gemini.wanted(body)
+        if kind == "limited":
+            error = {"code": 429, "message": "Resource has been exhausted", "status": "RESOURCE_EXHAUSTED"}
+            return handler.json({"error": error}, 429)
+        declared = [f.get("name") or "" for tool in body.get("tools", []) for f in tool.get("functionDeclarations", [])]
+        call = shell_call(declared, argument) if kind == "run" else None
+        words = argument if kind == "say" else "word " if kind == "slowly" else "no tool runs commands"
+        part = {"functionCall": {"name": call[0], "args": call[1]}} if call else {"text": words}
+        model = path.rsplit("/", 1)[-1].split(":")[0]
+
+        def chunk(**end):
+            candidate = {"content": {"role": "model", "parts": [part]}, "index": 0, **end}
+            usage = {"promptTokenCount": read, "candidatesTokenCount": 9, "totalTokenCount": read + 9}
+            return {"candidates": [candidate], "usageMetadata": usage, "modelVersion": model}
+
+        if not path.endswith(":streamGenerateContent"):
+            return handler.json(chunk(finishReason="STOP"))
+        handler.start_stream()
+        while kind == "slowly":
+            handler.data(chunk())
+            time.sleep(0.2)
+        handler.data(chunk(finishReason="STOP"))
+
+    @staticmethod
+    def wanted(body):
+        for content in reversed(body.get("contents", [])):
+            if any("functionResponse" in part for part in content.get("parts", [])):
+                return "say", "done"
+            if content.get("role") == "user":
+                return script(texts(content.get("parts")))
+        return "say", "hello from the model"
+
+
 # One entry a provider: a pattern of its paths, and what answers there.
-PATHS = [(re.compile(r"/v1/messages"), Anthropic)]
+PATHS = [
+    (re.compile(r"/v1/messages"), Anthropic),
+    (re.compile(r"/responses$"), Responses),
+    (re.compile(r"/chat/completions$"), Chat),
+    (re.compile(r"/models/[^/]+:"), Gemini),
+]
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -155,6 +348,10 @@ class Handler(BaseHTTPRequestHandler):
 
     def event(self, name, value):
         self.wfile.write(f"event: {name}\ndata: {json.dumps(value)}\n\n".encode())
+        self.wfile.flush()
+
+    def data(self, value):
+        self.wfile.write(f"data: {json.dumps(value)}\n\n".encode())
         self.wfile.flush()
 
     def log_message(self, *arguments):

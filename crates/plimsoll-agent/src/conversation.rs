@@ -3,6 +3,7 @@
 //! Pure: it is handed records and wishes, and answers with [`Effect`]s.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use plimsoll::command::{Command, Commands, Compaction};
 use serde_json::value::RawValue;
@@ -24,6 +25,8 @@ pub(crate) enum Effect {
     Emit(EventKind, Option<String>),
     /// The session is this one: keep it.
     Session(AgentSession),
+    /// Come back after this long.
+    Wait(Duration),
     /// Nothing more is to be said: close the program's input, and let it end.
     Close,
     /// It failed: stop the program.
@@ -83,6 +86,14 @@ impl Conversation {
     /// The process runs.
     pub(crate) fn start(&mut self) -> Vec<Effect> {
         let steps = self.driver.start();
+        let mut effects = Vec::new();
+        self.take(steps, &mut effects);
+        effects
+    }
+
+    /// The wait that the driver asked for is over.
+    pub(crate) fn waited(&mut self) -> Vec<Effect> {
+        let steps = self.driver.waited();
         let mut effects = Vec::new();
         self.take(steps, &mut effects);
         effects
@@ -233,6 +244,7 @@ impl Conversation {
                     self.next(effects);
                 }
             }
+            Step::Wait(how_long) => effects.push(Effect::Wait(how_long)),
             Step::Usage(message, usage) => self.tally.add(message, usage),
             Step::Context { used, window } => {
                 self.outcome.context_used = used;
@@ -358,7 +370,7 @@ impl Conversation {
         let none = Commands::default();
         let commands = self.commands.as_ref().unwrap_or(&none);
         if commands.has(command.name()) || self.driver.offers(command) {
-            return Ok(());
+            return self.driver.refuses(command).map_or(Ok(()), Err);
         }
         let near = commands.near(command.name()).into_iter().map(str::to_owned).collect();
         Err(AgentError::UnknownCommand { agent: self.agent, name: command.name().to_owned(), near })

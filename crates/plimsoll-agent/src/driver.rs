@@ -7,6 +7,7 @@
 //! driver is tested with recorded lines alone.
 
 use std::ffi::OsString;
+use std::time::Duration;
 
 use plimsoll::command::{Command, Commands};
 use serde_json::value::RawValue;
@@ -51,6 +52,8 @@ pub enum Step {
     EventWithin(String, EventKind),
     /// The agent takes input now. Its commands, if it says at this point; the event is reported for it.
     Ready(Option<Commands>),
+    /// Call [`Driver::waited`] after this long. A later one takes its place.
+    Wait(Duration),
     /// What the message of this id used until now; said again, it is the same usage. Without an id it is further usage.
     Usage(Option<String>, Usage),
     /// How many tokens the context can hold.
@@ -98,7 +101,7 @@ pub struct Record<'a> {
 pub enum Decision {
     /// The tool may run, as asked.
     Allow,
-    /// It may not; the reason is told to the model.
+    /// It may not; the reason is told to the model where the protocol can carry it (Claude Code's can).
     Deny {
         /// The reason.
         reason: String,
@@ -140,8 +143,20 @@ pub trait Driver: Send {
         false
     }
 
+    /// Says why a command that the agent has cannot be given in this form; none if it can. It is asked before anything is
+    /// sent.
+    fn refuses(&self, command: &Command) -> Option<AgentError> {
+        let _ = command;
+        None
+    }
+
     /// The process runs: greets it. Ends, now or later, in [`Step::Ready`].
     fn start(&mut self) -> Vec<Step>;
+
+    /// A wait that was asked for by [`Step::Wait`] is over.
+    fn waited(&mut self) -> Vec<Step> {
+        Vec::new()
+    }
 
     /// Takes a record.
     fn record(&mut self, record: Record<'_>, steps: &mut Vec<Step>);

@@ -20,19 +20,25 @@
 //! # }
 //! ```
 
+mod acp;
 mod agent;
 mod claude;
+mod codex;
 mod conversation;
 pub mod driver;
 mod environment;
 mod error;
 mod event;
 mod find;
+mod json;
 mod lines;
 mod outcome;
 mod probe;
 mod process;
+#[cfg(test)]
+mod recorded;
 mod request;
+mod rpc;
 mod run;
 mod session;
 mod start;

@@ -46,6 +46,11 @@ impl Capabilities {
         self.version.as_deref()
     }
 
+    /// Says whether the program printed no help at all, in the time it had: then nothing is known of what it takes.
+    pub fn is_silent(&self) -> bool {
+        self.help.trim().is_empty()
+    }
+
     /// Says whether the help names this option.
     pub fn takes(&self, flag: &str) -> bool {
         self.mentions(flag)
@@ -128,6 +133,7 @@ mod tests {
     #[test]
     fn an_option_is_not_found_inside_another() {
         let can = Capabilities::new(None, "  --resume-last\n  -m, --model=<M>\n  --add-dir <d...>");
+        assert!(!can.is_silent() && Capabilities::new(Some("1.0"), "\n").is_silent());
         assert!(!can.takes("--resume") && can.takes("--model") && can.takes("--add-dir") && !can.takes("dir"));
     }
 

@@ -3,8 +3,10 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use crate::acp::Acp;
 use crate::agent::Agent;
 use crate::claude::Claude;
+use crate::codex::Codex;
 use crate::conversation::Conversation;
 use crate::driver::{Driver, Thread};
 use crate::error::AgentError;
@@ -41,8 +43,7 @@ impl Host {
 /// If the request cannot be carried out: the program is missing, its session is busy or another's, or it does not have
 /// what is asked. What goes wrong later is told by [`Run::finish`].
 pub async fn start(request: Request, host: &Host) -> Result<Run, AgentError> {
-    let driver = driver(request.agent)?;
-    start_with(driver, request, host).await
+    start_with(driver(request.agent), request, host).await
 }
 
 /// Starts an agent under a driver of the host's own.
@@ -90,14 +91,11 @@ pub async fn start_with(mut driver: Box<dyn Driver>, request: Request, host: &Ho
     Ok(begin(agent, Conversation::new(agent, driver, request.input), child, limits, holding))
 }
 
-fn driver(agent: Agent) -> Result<Box<dyn Driver>, AgentError> {
+fn driver(agent: Agent) -> Box<dyn Driver> {
     match agent {
-        Agent::Claude => Ok(Box::<Claude>::default()),
-        Agent::Codex | Agent::Gemini | Agent::Goose | Agent::OpenCode | Agent::Acp => Err(AgentError::Unsupported {
-            agent,
-            what: "be driven by this version".to_owned(),
-            instead: "claude can".to_owned(),
-        }),
+        Agent::Claude => Box::<Claude>::default(),
+        Agent::Codex => Box::<Codex>::default(),
+        Agent::Gemini | Agent::Goose | Agent::OpenCode | Agent::Acp => Box::new(Acp::new(agent)),
     }
 }
 

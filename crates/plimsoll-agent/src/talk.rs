@@ -58,6 +58,7 @@ pub(crate) fn begin(agent: Agent, conversation: Conversation, child: Child, limi
         group,
         limits,
         closing: false,
+        waiting: None,
         stopping: None,
         killing: None,
         timed_out: None,
@@ -86,6 +87,8 @@ struct Talk {
     limits: Limits,
     /// Standard input is closed once everything is written.
     closing: bool,
+    /// When the driver wants to be asked again.
+    waiting: Option<Instant>,
     /// When the program is asked to end, unless it does by itself.
     stopping: Option<Instant>,
     /// When it is killed.
@@ -134,6 +137,11 @@ impl Talk {
                         self.conversation.fail(AgentError::Timeout { what, after });
                         self.stop();
                     }
+                }
+                () = until(self.waiting) => {
+                    self.waiting = None;
+                    let effects = self.conversation.waited();
+                    self.carry_out(effects, 0);
                 }
                 () = until(self.stopping) => self.stop(),
                 () = until(self.killing) => {
@@ -224,6 +232,7 @@ impl Talk {
                 }
                 Effect::Emit(kind, within) => self.report(Event { kind, at: SystemTime::now(), offset, within }),
                 Effect::Session(session) => self.bind(session),
+                Effect::Wait(how_long) => self.waiting = Some(Instant::now() + how_long),
                 Effect::Close => {
                     self.closing = true;
                     self.close_if_written();

@@ -12,6 +12,7 @@
 //! | `large N` | prints a record of N bytes that no agent knows |
 //! | `expect TEXT` | reads a line, which must contain the text; else exits with 99 |
 //! | `drain` | reads until its input is closed |
+//! | `keep FILE` | reads until its input is closed, and writes each line to FILE |
 //! | `flood N` | writes N bytes to standard error |
 //! | `say TEXT` | writes a line to standard error |
 //! | `stubborn` | ignores every request to end from now on |
@@ -30,6 +31,7 @@ fn main() -> ExitCode {
     match arguments.first().map(String::as_str) {
         Some("--version") => return printed("9.9.9 (Scripted)\n"),
         Some("--help" | "help") => return printed(HELP),
+        Some("app-server") if arguments.iter().any(|argument| argument == "--help") => return printed(HELP),
         Some("--watch") => return plimsoll_agent::watch(std::env::args_os().skip(2)),
         Some("--host") => return host(&arguments),
         Some("--hang") => {
@@ -63,7 +65,7 @@ fn main() -> ExitCode {
 }
 
 const HELP: &str = "  -p, --print\n  --input-format <f>\n  --output-format <f>\n  --include-partial-messages\n  \
-    --model <m>\n  --resume <id>\n  --session-id <id>\n  --permission-mode <m> (acceptEdits, plan, default)\n";
+    --acp\n  app-server\n  --model <m>\n  --resume <id>\n  --session-id <id>\n  --permission-mode <m> (acceptEdits, plan, default)\n";
 
 fn printed(text: &str) -> ExitCode {
     let _ = io::stdout().write_all(text.as_bytes());
@@ -103,6 +105,12 @@ fn take(verb: &str, rest: &str, script: &str, arguments: &[String]) -> io::Resul
         }
         "drain" => {
             io::stdin().lock().read_to_end(&mut Vec::new())?;
+        }
+        "keep" => {
+            let mut file = std::fs::File::create(rest)?;
+            for line in io::stdin().lock().lines() {
+                writeln!(file, "{}", line?)?;
+            }
         }
         "flood" => io::stderr().write_all(&b"flood \n".repeat(number(rest) / 7))?,
         "say" => writeln!(io::stderr(), "{rest}")?,

@@ -9,15 +9,13 @@ use super::{Claude, catalogue};
 use crate::agent::Agent;
 use crate::claude::control::Controls;
 use crate::driver::{Step, TurnEnd};
-use crate::event::{EventKind, MAX_TEXT, Usage, bounded, edge};
+use crate::event::{EventKind, Usage, bounded};
+use crate::json::{LONGEST_ID, list, owned, pieces, small, text, tokens};
 use crate::outcome::Stop;
 use crate::request::AgentSession;
 
 /// The model that the program names for words of its own.
 const SYNTHETIC: &str = "<synthetic>";
-/// The longest id that is taken, in bytes. A longer one is refused, not cut.
-const LONGEST_ID: usize = 512;
-
 impl Claude {
     /// Takes a record.
     pub(super) fn take(&mut self, mut record: Value, steps: &mut Vec<Step>) {
@@ -111,10 +109,10 @@ impl Claude {
         for mut block in blocks {
             let event = match text(&block, "type") {
                 "text" if !self.streams.has_said(&id, false) => {
-                    pieces(&block, "text", |text| EventKind::Text { text })
+                    pieces(text(&block, "text"), |text| EventKind::Text { text })
                 }
                 "thinking" if !self.streams.has_said(&id, true) => {
-                    pieces(&block, "thinking", |text| EventKind::Thinking { text })
+                    pieces(text(&block, "thinking"), |text| EventKind::Thinking { text })
                 }
                 "tool_use" | "server_tool_use" | "mcp_tool_use" => tool_call(&mut block),
                 "text" | "thinking" | "redacted_thinking" => Vec::new(),
@@ -144,8 +142,8 @@ impl Claude {
             "content_block_delta" => {
                 let delta = event.get("delta").unwrap_or(&Value::Null);
                 let (thinking, said) = match text(delta, "type") {
-                    "text_delta" => (false, pieces(delta, "text", |text| EventKind::Text { text })),
-                    "thinking_delta" => (true, pieces(delta, "thinking", |text| EventKind::Thinking { text })),
+                    "text_delta" => (false, pieces(text(delta, "text"), |text| EventKind::Text { text })),
+                    "thinking_delta" => (true, pieces(text(delta, "thinking"), |text| EventKind::Thinking { text })),
                     _ => return,
                 };
                 self.streams.said(within.as_deref(), thinking);
@@ -202,8 +200,7 @@ impl Claude {
         let answer = response.get("response").filter(|_| text(response, "subtype") == "success");
         match (asked, answer) {
             ("initialize", Some(answer)) => {
-                let commands =
-                    answer.get("commands").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+                let commands = list(answer, "commands");
                 self.listed = commands.iter().filter_map(|command| owned(command, "name")).collect();
                 steps.push(Step::Ready(Some(catalogue(&self.listed, &[], &[]))));
             }
@@ -287,44 +284,11 @@ fn tool_call(block: &mut Value) -> Vec<EventKind> {
     vec![EventKind::ToolCall { id, name, input }]
 }
 
-/// An input, or null if it is larger than an event carries.
-fn small(input: Value) -> Value {
-    let mut count = Count(0);
-    let fits = serde_json::to_writer(&mut count, &input).is_ok() && count.0 <= MAX_TEXT;
-    if fits { input } else { Value::Null }
-}
-
-/// Counts what is written to it.
-struct Count(usize);
-
-impl std::io::Write for Count {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0 = self.0.saturating_add(bytes.len());
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
 fn report(events: Vec<EventKind>, within: Option<&String>, steps: &mut Vec<Step>) {
     steps.extend(events.into_iter().map(|event| match within {
         Some(call) => Step::EventWithin(call.clone(), event),
         None => Step::Event(event),
     }));
-}
-
-/// A text as events, none larger than an event carries.
-fn pieces(block: &Value, field: &str, event: impl Fn(String) -> EventKind) -> Vec<EventKind> {
-    let mut rest = text(block, field);
-    let mut events = Vec::new();
-    while !rest.is_empty() {
-        let (piece, more) = rest.split_at_checked(edge(rest, MAX_TEXT)).unwrap_or((rest, ""));
-        events.push(event(piece.to_owned()));
-        rest = more;
-    }
-    events
 }
 
 fn stop(reason: &str) -> Stop {
@@ -351,19 +315,6 @@ fn usage_of(usage: &Value) -> Option<Usage> {
     })
 }
 
-fn tokens(value: &Value, field: &str) -> Option<Tokens> {
-    value.get(field).and_then(Value::as_u64).map(Tokens)
-}
-
-pub(super) fn text<'a>(value: &'a Value, field: &str) -> &'a str {
-    value.get(field).and_then(Value::as_str).unwrap_or_default()
-}
-
-fn owned(value: &Value, field: &str) -> Option<String> {
-    value.get(field).and_then(Value::as_str).map(str::to_owned)
-}
-
 pub(super) fn names(value: &Value, field: &str) -> Vec<String> {
-    let list = value.get(field).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-    list.iter().filter_map(Value::as_str).map(str::to_owned).collect()
+    list(value, field).iter().filter_map(Value::as_str).map(str::to_owned).collect()
 }

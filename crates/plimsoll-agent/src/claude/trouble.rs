@@ -2,11 +2,12 @@
 
 use serde_json::Value;
 
-use super::records::{names, text};
+use super::records::names;
 use crate::agent::Agent;
 use crate::driver::Step;
 use crate::error::AgentError;
 use crate::event::EventKind;
+use crate::json::text;
 
 pub(super) fn retry(record: &Value) -> EventKind {
     let status = record.get("error_status").and_then(Value::as_u64);

@@ -10,7 +10,9 @@
     reason = "a test that fails should stop at once"
 )]
 
+mod acp;
 mod claude;
+mod codex;
 mod process;
 mod session;
 

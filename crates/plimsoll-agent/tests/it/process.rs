@@ -204,10 +204,14 @@ async fn a_cancelled_agent_that_does_not_listen_is_killed() {
     run.cancel();
     let outcome = run.finish().await.unwrap();
     assert_eq!((outcome.stop, outcome.exit.signal), (Stop::Cancelled, Some(9)));
-    assert!(matches!(
-        start(bench.request(Agent::Acp, "", prompt("x")), &bench.host).await,
-        Err(AgentError::Unsupported { .. })
-    ));
+}
+
+#[tokio::test]
+async fn an_agent_of_no_name_must_be_named_by_its_program() {
+    let bench = Bench::new();
+    let mut request = bench.request(Agent::Acp, "", prompt("x"));
+    request.program = None;
+    assert!(matches!(start(request, &bench.host).await, Err(AgentError::Unsupported { .. })));
 }
 
 #[tokio::test]
