@@ -23,12 +23,18 @@ pub(crate) struct Cli {
 }
 
 /// Options of every command.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct Global {
-    /// Where what leaves a context is kept: a directory's file:/// URL, or memory:
-    /// [default: the user's data directory]
-    #[arg(long, global = true, env = "PLIMSOLL_STORE", value_name = "URL", hide_env_values = true)]
+    /// Where what leaves a context is kept: file:///…, s3://bucket/prefix or memory:
+    /// [env: PLIMSOLL_STORE] [default: the user's data directory]
+    #[arg(long, global = true, value_name = "URL")]
     pub(crate) store: Option<String>,
+    /// A configuration to use instead of the user's and the project's [env: PLIMSOLL_CONFIG]
+    #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) config: Option<PathBuf>,
+    /// Where hooks log what went wrong [env: PLIMSOLL_LOG] [default: the user's state directory]
+    #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) log: Option<String>,
     /// Colour and bars on a terminal: auto, always or never
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto", hide_default_value = true)]
     pub(crate) color: ColorWhen,
@@ -48,8 +54,15 @@ pub(crate) enum Command {
     Models(ModelsArgs),
     Compact(CompactArgs),
     Restore(RestoreArgs),
+    Cap(CapArgs),
     Recall(RecallArgs),
+    Store(crate::cmd::store::StoreArgs),
     Skills(crate::cmd::skills::SkillsArgs),
+    Mcp(crate::cmd::mcp::McpArgs),
+    Hook(crate::cmd::hook::HookArgs),
+    Install(crate::cmd::install::InstallArgs),
+    Uninstall(crate::cmd::install::UninstallArgs),
+    Config(ConfigArgs),
     Run(crate::cmd::run::RunArgs),
     Completions(CompletionsArgs),
 }
@@ -158,9 +171,9 @@ pub(crate) struct CompactArgs {
     /// What the summary should pay attention to
     #[arg(long, value_name = "TEXT")]
     pub(crate) instructions: Option<String>,
-    /// What kind of work it is: coding, workspace, research or chat
-    #[arg(long, value_name = "NAME", default_value = "coding")]
-    pub(crate) profile: String,
+    /// What kind of work it is: coding, workspace, research or chat [default: as configured, else coding]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) profile: Option<String>,
     /// Who writes the summary: extract (embedded, offline)
     #[arg(long, value_name = "SUMMARIZER", default_value = "extract")]
     pub(crate) summarizer: String,
@@ -189,16 +202,58 @@ pub(crate) struct RestoreArgs {
     pub(crate) output: Option<PathBuf>,
 }
 
-/// Write what left a context, whole or a part of it
+/// Cap a tool result: what fits is printed, the whole is stored
 ///
-/// An epoch's id gives the part of the conversation that was removed; `restore` gives all of it. Standard output carries
-/// exactly the stored bytes; what can be said about them goes to standard error.
+/// Standard input, or FILE, comes out unchanged if it is within the cap. Otherwise it is stored whole, and what is
+/// printed is never longer than the cap: its beginning and its end, between them what a reader would look for, and a
+/// line that names the recall id. If the store fails, that line says that the rest could not be saved. Standard output
+/// carries exactly the capped bytes.
 #[derive(Debug, Args)]
-#[command(after_help = "Example: plimsoll recall 'session/~0123456789ab' --lines 1:40")]
+#[command(after_help = "Example: plimsoll cap build.log --max-bytes 8KiB --session build --call make-1 --tool Bash")]
+pub(crate) struct CapArgs {
+    /// The result; `-` or none is standard input
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) file: Option<PathBuf>,
+    /// The most that is printed [default: as configured, else 128 KiB]
+    #[arg(long, value_name = "BYTES", value_parser = size)]
+    pub(crate) max_bytes: Option<u64>,
+    /// The most that is printed in tokens, at four bytes a token
+    #[arg(long, value_name = "TOKENS", value_parser = tokens, conflicts_with = "max_bytes")]
+    pub(crate) max_tokens: Option<u64>,
+    /// The session that the result belongs to
+    #[arg(long, value_name = "ID", default_value = "cli", allow_hyphen_values = true)]
+    pub(crate) session: String,
+    /// The tool call [default: the file's name, or stdin]
+    #[arg(long, value_name = "ID", allow_hyphen_values = true)]
+    pub(crate) call: Option<String>,
+    /// The tool, such as Bash or Read: a hint of what the result is
+    #[arg(long, value_name = "NAME")]
+    pub(crate) tool: Option<String>,
+    /// How it is cut: default (by kind of content) or classic (head and tail) [default: as configured]
+    #[arg(long, value_name = "SHAPE", value_parser = ["default", "classic"])]
+    pub(crate) shape: Option<String>,
+    /// Do not name the stored file in the text
+    #[arg(long)]
+    pub(crate) no_path: bool,
+    /// Exit with 1 if the whole could not be stored
+    #[arg(long)]
+    pub(crate) strict: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Write what left a context, whole or a part of it; or search all of it
+///
+/// ID is a tool result's or an epoch's. An epoch's gives the part of the conversation that was removed; `restore` gives
+/// all of it. Standard output carries exactly the stored bytes; what can be said about them goes to standard error. An
+/// ID that begins with `-` is given after `--`.
+#[derive(Debug, Args)]
+#[command(after_help = "Example: plimsoll recall session/toolu_01 --grep 'error|warning' -C 3")]
 pub(crate) struct RecallArgs {
-    /// The recall id, as a report or a continuation message names it
-    #[arg(value_name = "ID")]
-    pub(crate) id: String,
+    /// The recall id, as a marker, a report or a continuation message names it
+    #[arg(value_name = "ID", required_unless_present = "search")]
+    pub(crate) id: Option<String>,
     /// From this byte on; alone, one page of 48 KiB
     #[arg(long, value_name = "BYTE")]
     pub(crate) offset: Option<u64>,
@@ -208,6 +263,52 @@ pub(crate) struct RecallArgs {
     /// These lines, counted from 1, the last included
     #[arg(long, value_name = "A:B", value_parser = lines, conflicts_with_all = ["offset", "length"])]
     pub(crate) lines: Option<(u64, u64)>,
+    /// Lines that match this regular expression, with their numbers
+    #[arg(long, value_name = "REGEX", conflicts_with_all = ["offset", "length", "lines"], allow_hyphen_values = true)]
+    pub(crate) grep: Option<String>,
+    /// Lines of context around each match
+    #[arg(short = 'C', long, value_name = "LINES", default_value_t = 0)]
+    pub(crate) context: usize,
+    /// Search everything stored for this text, the most recent first
+    #[arg(long, value_name = "QUERY", conflicts_with_all = ["id", "offset", "length", "lines", "grep"],
+        allow_hyphen_values = true)]
+    pub(crate) search: Option<String>,
+    /// Search this session only
+    #[arg(long, value_name = "ID", requires = "search", allow_hyphen_values = true)]
+    pub(crate) session: Option<String>,
+    /// QUERY is a regular expression
+    #[arg(long, requires = "search")]
+    pub(crate) regex: bool,
+    /// Stop after so many hits
+    #[arg(long, value_name = "HITS", default_value_t = 100, requires = "search")]
+    pub(crate) limit: usize,
+    /// Print JSON: an object, or with --search one a line
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Show the configuration: every setting, its value, and where that comes from
+///
+/// Settings come from layers, later ones win: defaults; /etc/plimsoll/config.toml; the user's plimsoll/config.toml; a
+/// project's .plimsoll.toml; environment variables; options. A project's file cannot move the store or the log. A file
+/// is TOML, a table for each word before the dot:
+///
+///     [cap]
+///     max_bytes = "32 KiB"
+///     [compact]
+///     target = 0.3
+#[derive(Debug, Args)]
+#[command(after_help = "Example: plimsoll config --sources", verbatim_doc_comment)]
+pub(crate) struct ConfigArgs {
+    /// A setting, or the beginning of several
+    #[arg(value_name = "KEY")]
+    pub(crate) key: Option<String>,
+    /// Say where each value comes from, what else sets it, and what it does
+    #[arg(long)]
+    pub(crate) sources: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// Print a script that completes plimsoll's command line in a shell
@@ -230,6 +331,12 @@ pub(crate) fn tokens(text: &str) -> Result<u64, String> {
     let number: u64 =
         digits.parse().map_err(|_| format!("`{text}` is not a number of tokens; give one like 200000 or 200k"))?;
     number.checked_mul(unit).ok_or_else(|| format!("`{text}` tokens are more than can be counted"))
+}
+
+/// Reads a size as people write it: `8192`, `8KiB`, `8k`, `8KB`.
+pub(crate) fn size(text: &str) -> Result<u64, String> {
+    let read = plimsoll_engine::config::bytes(text);
+    read.map(|bytes| bytes.0).ok_or_else(|| format!("`{text}` is no size; give one like 8192 or 8KiB"))
 }
 
 /// Reads a range of lines: `3:7`, `3:` to the end, `:7` from the start.

@@ -22,10 +22,15 @@ fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         // Help and version are answers, everything else is wrong usage: clap knows which, and the exit code.
+        Err(error) if error.use_stderr() && is_hook() => return cmd::hook::unreadable(&error),
         Err(error) => {
             let _ = error.print();
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
         }
+    };
+    let cli = match cli {
+        Cli { command: Command::Hook(arguments), global } => return cmd::hook::run(arguments, global),
+        cli => cli,
     };
     let mut output = Output::new(cli.global.color);
     let outcome = run(&cli, &mut output).and_then(|done| Ok(output.finish().map(|()| done)?));
@@ -44,15 +49,28 @@ fn main() -> ExitCode {
 fn run(cli: &Cli, output: &mut Output) -> anyhow::Result<Done> {
     match &cli.command {
         Command::Count(arguments) => cmd::count::run(arguments, output),
-        Command::Context(arguments) => cmd::context::run(arguments, output),
+        Command::Context(arguments) => cmd::context::run(arguments, &cli.global, output),
         Command::Models(arguments) => cmd::models::run(arguments, output),
         Command::Compact(arguments) => cmd::compact::run(arguments, &cli.global, output),
         Command::Restore(arguments) => cmd::restore::run(arguments, &cli.global, output),
+        Command::Cap(arguments) => cmd::cap::run(arguments, &cli.global, output),
+        Command::Store(arguments) => cmd::store::run(arguments, &cli.global, output),
         Command::Recall(arguments) => cmd::recall::run(arguments, &cli.global, output),
         Command::Skills(arguments) => cmd::skills::run(arguments, output),
+        Command::Mcp(_) => cmd::mcp::run(&cli.global),
+        Command::Install(arguments) => cmd::install::install(&arguments.what, output),
+        Command::Uninstall(arguments) => cmd::install::uninstall(&arguments.what, output),
+        // It was answered before anything could fail.
+        Command::Hook(_) => Ok(Done::Yes),
+        Command::Config(arguments) => cmd::config::run(arguments, &cli.global, output),
         Command::Run(arguments) => cmd::run::run(arguments, &cli.global, output),
         Command::Completions(arguments) => cmd::completions::run(arguments, output),
     }
+}
+
+/// Whether the command line is, as far as can be seen, that of a hook.
+fn is_hook() -> bool {
+    std::env::args_os().skip(1).any(|argument| argument == "hook")
 }
 
 /// An error and its causes in one sentence. Many say their cause themselves; it is not said twice.

@@ -7,9 +7,11 @@ use anyhow::{Context as _, Result};
 use plimsoll::Bytes;
 use plimsoll::wire::{Format, ParseOptions};
 use plimsoll_engine::Input;
+use plimsoll_engine::config::{self, Config, Layer, Places};
 use plimsoll_store::{Location, Platform, Store};
 
 use crate::args::{Global, Reading};
+use crate::output::plain;
 
 /// How a command ended, when it did not fail with an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -105,14 +107,27 @@ impl<T, E: Into<anyhow::Error>> About<T> for Result<T, E> {
     }
 }
 
+/// Reads the configuration and lays the command line over it. A mistake in it is wrong usage.
+pub(crate) fn config(global: &Global) -> Result<Config> {
+    let variable = |name: &str| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned());
+    let named = global.config.clone().or_else(|| std::env::var_os("PLIMSOLL_CONFIG").map(PathBuf::from));
+    let directory = std::env::current_dir().ok();
+    let places = Places::of(|name| std::env::var_os(name), directory.as_deref())
+        .with_named(named.filter(|path| !path.as_os_str().is_empty()));
+    let loaded =
+        Layer::from_environment(variable).and_then(|environment| {
+            let options = Layer::default()
+                .with_option("store.url", "--store", global.store.as_deref())?
+                .with_option("log.file", "--log", global.log.as_deref())?;
+            config::load(&places, environment, options)
+        });
+    loaded.map_err(|error| Usage(plain(&error.to_string())).into())
+}
+
 /// Where named sessions of agents are kept: beside what is stored, or where that would be if it is not in files.
 pub(crate) fn sessions(global: &Global) -> Result<PathBuf> {
-    let location = match &global.store {
-        Some(url) => Some(url.parse::<Location>().map_err(|error| Usage(format!("--store: {error}")))?),
-        None => None,
-    };
-    let root = match location {
-        Some(Location::Local(root)) => root,
+    let root = match location(&config(global)?)? {
+        Location::Local(root) => root,
         _ => Store::default_root(Platform::CURRENT, |name| std::env::var_os(name))?,
     };
     Ok(root.join("sessions"))
@@ -120,9 +135,18 @@ pub(crate) fn sessions(global: &Global) -> Result<PathBuf> {
 
 /// Opens the store that the command line, the environment or the platform names.
 pub(crate) fn open_store(global: &Global) -> Result<Store> {
-    let location = match &global.store {
-        Some(url) => url.parse::<Location>().map_err(|error| Usage(format!("--store: {error}")))?,
-        None => Location::Local(Store::default_root(Platform::CURRENT, |name| std::env::var_os(name))?),
-    };
-    Ok(Store::open(&location))
+    store_of(&config(global)?)
+}
+
+/// Opens the store of a configuration.
+pub(crate) fn store_of(config: &Config) -> Result<Store> {
+    Ok(Store::open(&location(config)?, |name| std::env::var_os(name))?.with_quotas(config.quotas()))
+}
+
+/// Says where a configuration's store is.
+fn location(config: &Config) -> Result<Location> {
+    match config.store() {
+        Some((url, source)) => Ok(url.parse::<Location>().map_err(|error| Usage(format!("{source}: {error}")))?),
+        None => Ok(Location::Local(Store::default_root(Platform::CURRENT, |name| std::env::var_os(name))?)),
+    }
 }

@@ -3,7 +3,7 @@
 use std::time::SystemTime;
 
 use plimsoll::Tokens;
-use plimsoll::budget::{Counting, Meter, Trigger};
+use plimsoll::budget::{Counting, Meter, Policy, Trigger};
 use plimsoll::compact::{
     Applied, Chain, ContinuationParts, Epoch, Extract, FRAME_BOUND, Plan, PlanOptions, Profile, Request, Summarise,
     acknowledgement, apply, continuation, extract, plan,
@@ -33,6 +33,8 @@ pub struct CompactOptions {
     pub instructions: Option<String>,
     /// What kind of work it is.
     pub profile: Profile,
+    /// Where the thresholds are; the target is what a compaction aims at.
+    pub policy: Policy,
     /// Takes a conversation that is too short to be worth it.
     pub force: bool,
 }

@@ -165,7 +165,7 @@ pub fn change_in_place(path: &Path, input: &Input, bytes: &[u8]) -> Result<PathB
 }
 
 /// Where the backup of a file goes: beside it, under the first free name.
-fn backup_path(path: &Path) -> PathBuf {
+pub(crate) fn backup_path(path: &Path) -> PathBuf {
     let named = |suffix: &str| {
         let mut name = path.file_name().unwrap_or_default().to_os_string();
         name.push(suffix);

@@ -1,7 +1,7 @@
 //! By which limits a document is judged, and who says so.
 
 use plimsoll::Tokens;
-use plimsoll::budget::{Capacity, Policy, Thresholds, threshold};
+use plimsoll::budget::{Capacity, Thresholds, threshold};
 use plimsoll::model::{Catalogue, Endpoint, Limit, Limits, Lookup, Source, resolve_limits};
 use plimsoll::wire::Document;
 
@@ -36,6 +36,6 @@ pub fn judge(document: &Document<'_>, options: &CompactOptions) -> Judged {
     let limits = resolve_limits(Some(&user), Some(&recorded), Some(&known), Endpoint::Public, fallback);
     let window = limits.context_window.clone().or_else(|| limits.max_input.clone());
     let window = window.unwrap_or_else(|| Limit::new(fallback, Source::Fallback));
-    let thresholds = threshold(&Capacity::from(&limits), &Policy::default(), document.max_output());
+    let thresholds = threshold(&Capacity::from(&limits), &options.policy, document.max_output());
     Judged { model, window, thresholds }
 }

@@ -16,6 +16,7 @@ use crate::store::Store;
 mod lend;
 
 pub use lend::LEND_BODY;
+pub(crate) use lend::last_uses_in;
 use lend::{Place, Placed, is_fresh, known_chunks, last_uses, place_chunks};
 
 /// How long after its last replay a body is kept: 90 days.

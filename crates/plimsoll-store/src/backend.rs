@@ -38,6 +38,40 @@ pub struct Listing {
     pub records: Vec<Entry>,
     /// The sessions that have a folder here.
     pub sessions: Vec<SessionId>,
+    /// When the folder last changed, where the place has folders: the newest of its own time and of the times of all
+    /// that stands in it, foreign and temporary files too. `None` if it is not there, or has no time.
+    pub modified: Option<SystemTime>,
+}
+
+/// A record being written: nobody sees it before [`publish`](Self::publish), and dropped unpublished it is gone.
+///
+/// Blocks of 64 KiB and more suit every place best; each `write` may be a call to the system.
+pub trait Draft: fmt::Debug + Send {
+    /// Appends bytes.
+    ///
+    /// # Errors
+    /// The place is full or fails. The draft is of no use then.
+    fn write(&mut self, bytes: &[u8]) -> Result<()>;
+
+    /// Makes what was written a record under `key`, with all guarantees of [`Backend::create`].
+    ///
+    /// After [`Created::Different`] or an error the same draft may be published under another key. After
+    /// [`Created::New`] and [`Created::Same`] nothing more may be asked of it.
+    ///
+    /// # Errors
+    /// As [`Backend::create`]; also if `key` stands in another folder than the draft was begun in.
+    fn publish(&mut self, key: &Key) -> Result<Created>;
+}
+
+/// A record opened to be read in order. It stays readable to its end where the place can do so, also when the record is
+/// removed meanwhile; elsewhere that is an error, never a shorter content.
+pub trait Reader: fmt::Debug + Send {
+    /// Gives the size of the whole record in bytes.
+    fn size(&self) -> u64;
+
+    /// Fills the start of `buffer` with what comes next, and says how much that is: 0 only at the end, or if `buffer`
+    /// is empty. Fewer bytes than the buffer holds do not mean the end.
+    fn read(&mut self, buffer: &mut [u8]) -> Result<usize>;
 }
 
 /// A place of storage: bytes under keys, created once, never changed.
@@ -67,6 +101,19 @@ pub trait Backend: fmt::Debug + Send + Sync {
     /// the failure was to make it durable.
     fn create(&self, key: &Key, parts: &[&[u8]]) -> Result<Created>;
 
+    /// Begins a record that is written piece by piece, and whose key may not be certain yet.
+    ///
+    /// It will be published in the folder of `likely`, most often as `likely` itself. Of a record of any size, no more
+    /// than some MiB are in memory at a time (unless memory is the place).
+    ///
+    /// # Errors
+    /// As [`create`](Self::create).
+    fn begin(&self, likely: &Key) -> Result<Box<dyn Draft + '_>>;
+
+    /// Opens a record to read it in order from a byte on, of which no more than some MiB are in memory at a time. From
+    /// the end or past it there is nothing to read.
+    fn open(&self, key: &Key, from: u64) -> Result<Option<Box<dyn Reader + '_>>>;
+
     /// Reads a record whole.
     fn get(&self, key: &Key) -> Result<Option<Vec<u8>>>;
 
@@ -81,6 +128,15 @@ pub trait Backend: fmt::Debug + Send + Sync {
 
     /// Removes a record; says whether it was there.
     fn delete(&self, key: &Key) -> Result<bool>;
+
+    /// Removes the folder of a session if there is nothing in it but temporary files of writers that died before
+    /// `before`; says whether it is gone. Where there are no folders, there is nothing to do.
+    ///
+    /// Foreign files stay, and the folder with them. Any other folder is left alone.
+    fn remove_folder(&self, folder: &Folder, before: SystemTime) -> Result<bool> {
+        let _ = (folder, before);
+        Ok(false)
+    }
 
     /// Removes temporary files of writers that died before `before`; says how many.
     fn sweep(&self, before: SystemTime) -> Result<u64>;

@@ -19,11 +19,17 @@ use plimsoll::id::{ArtifactId, EpochId, Folder, Key, Record, SessionId, ToolCall
 
 use crate::backend::{Backend, Created};
 
+mod pieces;
+
+use pieces::{
+    drafts_appear_whole, drafts_take_another_name, empty_folders_go, one_of_many_drafts_wins, reads_in_order,
+};
+
 type Failure = Box<dyn Error + Send + Sync>;
 type Check = fn(&dyn Backend) -> Result<(), Failure>;
 
 /// The checks, by what must hold.
-const CHECKS: [(&str, Check); 10] = [
+const CHECKS: [(&str, Check); 15] = [
     ("what is missing is nothing, and no error", missing_is_nothing),
     ("a created record reads back", created_reads_back),
     ("the first writer wins", first_writer_wins),
@@ -34,6 +40,11 @@ const CHECKS: [(&str, Check); 10] = [
     ("of racing writers one wins", one_of_many_wins),
     ("sixteen writers to one session lose nothing", many_writers_lose_nothing),
     ("a reader never sees a part", readers_see_wholes),
+    ("a draft is seen when it is published, and not before", drafts_appear_whole),
+    ("a draft finds its name taken and takes another", drafts_take_another_name),
+    ("of racing drafts one wins", one_of_many_drafts_wins),
+    ("a record is read in order from any byte", reads_in_order),
+    ("the folder of a session goes when nothing is left in it", empty_folders_go),
 ];
 
 /// Runs every check on a fresh, empty backend.
@@ -64,6 +75,8 @@ macro_rules! same {
         }
     }};
 }
+
+use {hold, same};
 
 fn text(session: &str, call: &str) -> Key {
     Record::Text(ArtifactId::new(&SessionId::new(session), &ToolCallId::new(call))).key()

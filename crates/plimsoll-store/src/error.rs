@@ -4,7 +4,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use plimsoll::Bytes;
-use plimsoll::id::{IdError, Key, RecallId};
+use plimsoll::id::{Folder, IdError, Key, RecallId};
+
+use crate::object::Fault;
 
 /// The result of a store operation.
 pub type Result<T> = std::result::Result<T, StoreError>;
@@ -25,8 +27,8 @@ pub enum StoreError {
         /// The id.
         id: Box<RecallId>,
     },
-    /// The id is well-formed, and its session was pruned.
-    #[error("{id} was pruned with its session: its content is gone; run the tool again")]
+    /// The id is well-formed, and its session was pruned, wholly or in part.
+    #[error("{id} is not stored any more: older results of its session were pruned; run the tool again")]
     Pruned {
         /// The id.
         id: Box<RecallId>,
@@ -127,8 +129,40 @@ pub enum StoreError {
         /// The system's words.
         source: io::Error,
     },
+    /// Whoever asked for the content could not take it.
+    #[error("could not pass on what was read: {source}")]
+    Output {
+        /// The system's words.
+        source: io::Error,
+    },
+    /// A pattern that cannot be searched for.
+    #[error("`{pattern}` is not a pattern to search for: {reason}; search is line by line, and literal unless asked")]
+    Pattern {
+        /// What was given.
+        pattern: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// An object store refused, or was not reached.
+    #[error("could not {action} {place}: {fault}")]
+    Remote {
+        /// What was attempted.
+        action: &'static str,
+        /// Where: `s3://bucket/prefix`, or something in it.
+        place: String,
+        /// What is wrong, and what to do.
+        fault: Fault,
+    },
+    /// The environment sets up an object store in a way that cannot be.
+    #[error("{variable} {reason}")]
+    Setting {
+        /// The variable.
+        variable: &'static str,
+        /// What is wrong with it, and what to do. Never its value, if that is secret.
+        reason: String,
+    },
     /// A store URL of an unknown form.
-    #[error("`{url}` is not a store: {reason}; write file:///absolute/path or memory:")]
+    #[error("`{url}` is not a store: {reason}; write file:///absolute/path, s3://bucket/prefix or memory:")]
     Url {
         /// What was given.
         url: String,
@@ -136,7 +170,10 @@ pub enum StoreError {
         reason: &'static str,
     },
     /// A store URL of a kind that this binary was built without.
-    #[error("`{url}` needs support for {scheme} stores, which is not built in; use file:///absolute/path for now")]
+    #[error(
+        "`{url}` needs support for {scheme} stores, which is not built in; use file:///absolute/path, or \
+             s3://bucket/prefix where the feature s3 is on"
+    )]
     NotBuiltIn {
         /// What was given.
         url: String,
@@ -167,6 +204,11 @@ impl StoreError {
             }
             _ => Self::Io { action, path, source },
         }
+    }
+
+    /// A fault of the caller in the use of a draft.
+    pub(crate) fn misused(folder: &Folder, detail: &'static str) -> Self {
+        Self::Io { action: "write a draft in", path: folder.to_string().into(), source: io::Error::other(detail) }
     }
 
     pub(crate) fn damaged(what: impl Into<String>, place: &Key, detail: impl Into<String>) -> Self {

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use crate::error::{Result, StoreError};
+use crate::object::Place;
 use crate::store::Store;
 
 /// The directory below a user's data directory.
@@ -17,13 +18,15 @@ const DIRECTORY: &str = "plimsoll";
 /// | `file:///absolute/path` | a directory; `%20` and the like are decoded, the host is empty or `localhost` |
 /// | `/absolute/path` | the same |
 /// | `memory:` | this process's memory |
-/// | `s3://bucket/prefix` and other schemes | refused for now |
+/// | `s3://bucket/prefix` | a bucket on S3, or on a server that speaks its protocol; the prefix is taken as it is |
+/// | `gs://…`, `az://…` and other schemes | refused |
 ///
 /// ```
 /// use plimsoll_store::Location;
 /// assert_eq!("file:///srv/my%20store".parse::<Location>()?, Location::Local("/srv/my store".into()));
 /// assert_eq!("memory:".parse::<Location>()?, Location::Memory);
-/// assert!("s3://bucket/prefix".parse::<Location>().is_err());
+/// assert_eq!("s3://bucket/prefix".parse::<Location>()?, Location::Object("s3://bucket/prefix".parse().unwrap()));
+/// assert!("gs://bucket/prefix".parse::<Location>().is_err());
 /// # Ok::<(), plimsoll_store::StoreError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,6 +36,8 @@ pub enum Location {
     Local(PathBuf),
     /// The memory of this process.
     Memory,
+    /// A bucket, and a prefix in it.
+    Object(Place),
 }
 
 /// Whose conventions say where a user's data lives.
@@ -61,7 +66,7 @@ impl FromStr for Location {
     type Err = StoreError;
 
     fn from_str(url: &str) -> Result<Self> {
-        let refuse = |reason| StoreError::Url { url: url.to_owned(), reason };
+        let refuse = |reason| StoreError::Url { url: without_user(url), reason };
         if url == "memory:" || url == "memory://" {
             return Ok(Self::Memory);
         }
@@ -90,11 +95,25 @@ impl FromStr for Location {
                 Ok(Self::Local(drive.unwrap_or(&path).into()))
             }
             "memory" => Err(refuse("`memory:` stands alone")),
-            "s3" | "gs" | "az" | "abfs" | "abfss" | "http" | "https" => {
-                Err(StoreError::NotBuiltIn { url: url.to_owned(), scheme: scheme.to_owned() })
+            "s3" => url.parse().map(Self::Object).map_err(refuse),
+            "gs" | "az" | "abfs" | "abfss" => {
+                Err(StoreError::NotBuiltIn { url: without_user(url), scheme: scheme.to_owned() })
             }
+            "http" | "https" => Err(refuse("it names a server, not a store: set AWS_ENDPOINT_URL to it")),
             _ => Err(refuse("its scheme is not known")),
         }
+    }
+}
+
+/// Takes out what stands before an `@` in a URL's authority: it may be a password, and errors are shown and logged.
+fn without_user(url: &str) -> String {
+    let Some((scheme, rest)) = url.split_once("//") else {
+        return url.to_owned();
+    };
+    let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    match authority.rsplit_once('@') {
+        Some((_, host)) => format!("{scheme}//…@{host}{path}"),
+        None => url.to_owned(),
     }
 }
 
@@ -115,11 +134,35 @@ fn decode(path: &str) -> Option<String> {
 }
 
 impl Store {
-    /// Opens a store. Nothing is read or written yet: a directory is created by the first write.
-    pub fn open(location: &Location) -> Self {
+    /// Opens a store. Nothing is read or written yet: a directory is created by the first write, a server is asked at
+    /// the first call.
+    ///
+    /// `lookup` gives an environment variable's value, as [`std::env::var_os`] does: an object store's endpoint, region
+    /// and credentials come from there (the `object` room lists the variables).
+    ///
+    /// ```
+    /// use plimsoll_store::Store;
+    /// let store = Store::open(&"file:///srv/store".parse()?, |name| std::env::var_os(name))?;
+    /// # Ok::<(), plimsoll_store::StoreError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`StoreError::Setting`] and [`StoreError::Remote`] if a variable, or a missing one, rules an object store out;
+    /// [`StoreError::NotBuiltIn`] without the feature `s3`.
+    pub fn open(location: &Location, lookup: impl Fn(&str) -> Option<OsString>) -> Result<Self> {
         match location {
-            Location::Local(root) => Self::local(root),
-            Location::Memory => Self::memory(),
+            Location::Local(root) => Ok(Self::local(root)),
+            Location::Memory => Ok(Self::memory()),
+            #[cfg(feature = "s3")]
+            Location::Object(place) => {
+                let access = crate::object::Access::from_env(lookup)?;
+                Ok(Self::new(std::sync::Arc::new(crate::object::S3Store::new(place.clone(), &access)?)))
+            }
+            #[cfg(not(feature = "s3"))]
+            Location::Object(place) => {
+                let _ = lookup;
+                Err(StoreError::NotBuiltIn { url: place.to_string(), scheme: "s3".to_owned() })
+            }
         }
     }
 
@@ -191,18 +234,37 @@ mod tests {
             "file:///a%00",
             "memory:x",
             "redis://x",
-            "s3://bucket",
+            "s3://",
+            "s3://bucket/a//b",
+            "s3://bucket:9000/a",
+            "https://s3.example.com/bucket",
             "gs://bucket",
         ] {
             let error = url.parse::<Location>().expect_err(url).to_string();
             assert!(error.contains("file:///absolute/path"), "{error}");
         }
-        let error = "s3://bucket/prefix".parse::<Location>().unwrap_err();
-        assert!(matches!(&error, StoreError::NotBuiltIn { scheme, .. } if scheme == "s3"));
+        let error = "gs://bucket/prefix".parse::<Location>().unwrap_err();
+        assert!(matches!(&error, StoreError::NotBuiltIn { scheme, .. } if scheme == "gs"));
         insta::assert_snapshot!(
             error,
-            @"`s3://bucket/prefix` needs support for s3 stores, which is not built in; use file:///absolute/path for now"
+            @"`gs://bucket/prefix` needs support for gs stores, which is not built in; use file:///absolute/path, or s3://bucket/prefix where the feature s3 is on"
         );
+    }
+
+    #[test]
+    fn what_may_be_a_password_is_not_repeated() {
+        for url in [
+            "s3://AKIA:canary@bucket/p",
+            "s3://canary@bucket",
+            "https://user:canary@host/x",
+            "gs://canary@bucket/a@b",
+            "redis://x:can@ary:canary@h",
+        ] {
+            let error = url.parse::<Location>().unwrap_err();
+            assert!(!format!("{error} {error:?}").contains("canary"), "{error:?}");
+        }
+        let error = "s3://bucket/a@b//".parse::<Location>().unwrap_err().to_string();
+        assert!(error.contains("s3://bucket/a@b//"), "{error}");
     }
 
     #[cfg(unix)]

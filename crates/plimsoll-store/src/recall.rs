@@ -1,13 +1,23 @@
-//! Recall: what an id names, whole, by byte range, by page, or by lines.
+//! Recall: what an id names, whole, by byte range, by page, or by lines. `recall/grep.rs` has the lines that match.
 
-use std::ops::Range;
+use std::io;
+use std::ops::{Range, RangeInclusive};
 
+use plimsoll::cap::RecallFooter;
 use plimsoll::id::{ArtifactId, RecallId, Record};
 
 use crate::body::ArchivedDocument;
 use crate::error::{Result, StoreError};
 use crate::store::Store;
 
+mod grep;
+mod reader;
+
+pub use grep::{GrepLine, GrepPage};
+pub use reader::RecallReader;
+
+/// How much is read at a time, in bytes.
+const BLOCK: usize = 256 * 1024;
 /// The size of a page in bytes: 48 KiB.
 pub const PAGE: u64 = 48 * 1024;
 
@@ -50,13 +60,7 @@ impl Page {
     /// assert_eq!(last.footer(), "[bytes 6-9 of 9; end]");
     /// ```
     pub fn footer(&self) -> String {
-        let Range { start, end } = self.range;
-        let size = self.size;
-        if end < size {
-            format!("[bytes {start}-{end} of {size}; next offset {end}]")
-        } else {
-            format!("[bytes {start}-{end} of {size}; end]")
-        }
+        RecallFooter { bytes: self.range.clone(), size: self.size }.render()
     }
 }
 
@@ -82,7 +86,7 @@ impl Store {
     /// # let (session, call) = (SessionId::new("s1"), ToolCallId::new("c1"));
     /// # let content = "één\ntwee\ndrie\n".as_bytes();
     /// # store.put_result(&NewResult { session: &session, call: &call, content, tool: None, arguments: None,
-    /// #     kind: None, now: SystemTime::now() }, |_| None)?;
+    /// #     kind: None, now: SystemTime::now() }, |_, _| None)?;
     /// let recalled = store.open_recall(&"s1/c1".parse()?)?;
     /// assert_eq!(recalled.lines(2..=3)?, b"twee\ndrie\n");
     /// // A page ends before a character that it cannot hold.
@@ -138,47 +142,96 @@ impl Recalled<'_> {
         self.size
     }
 
+    /// Gives the exact id of the tool result that is read: another one than was asked for where the file system ignores
+    /// case and the plain name is another session's or call's. `None` of an epoch.
+    pub fn artifact(&self) -> Option<&ArtifactId> {
+        match &self.source {
+            Source::Text { artifact, .. } => Some(artifact),
+            Source::Removed { .. } => None,
+        }
+    }
+
+    /// Begins to read a range of bytes in order, cut to what there is.
+    ///
+    /// # Errors
+    /// The content was pruned since it was opened, or the backend fails.
+    pub fn reader(&self, range: Range<u64>) -> Result<RecallReader<'_>> {
+        let end = range.end.min(self.size);
+        match &self.source {
+            Source::Text { artifact, .. } => {
+                match self.store.backend().open(&Record::Text(artifact.clone()).key(), range.start)? {
+                    Some(reader) => Ok(RecallReader::text(reader, end.saturating_sub(range.start))),
+                    None => Err(self.store.missing(self.id.clone())?),
+                }
+            }
+            Source::Removed { document, ranges } => Ok(RecallReader::removed(document, ranges, range.start..end)),
+        }
+    }
+
+    /// Passes a range of bytes on, block by block, cut to what there is; says how many. No more than some MiB are in
+    /// memory.
+    ///
+    /// If the range is all of a tool result, the recorded hash is compared at its end; of an epoch every byte is verified
+    /// before it is passed on.
+    ///
+    /// # Errors
+    /// [`StoreError::Output`] if `pass` fails, [`StoreError::Damaged`] at the end if what was passed on is not as it was
+    /// written.
+    pub fn copy(&self, range: Range<u64>, mut pass: impl FnMut(&[u8]) -> io::Result<()>) -> Result<u64> {
+        let expected = match &self.source {
+            Source::Text { blake3: Some(blake3), .. } if range.start == 0 && range.end >= self.size => Some(blake3),
+            _ => None,
+        };
+        let mut hasher = blake3::Hasher::new();
+        let mut reader = self.reader(range)?;
+        let mut copied = 0;
+        let mut buffer = vec![0; BLOCK];
+        loop {
+            let length = reader.read(&mut buffer)?;
+            let block = buffer.get(..length).unwrap_or_default();
+            if block.is_empty() {
+                break;
+            }
+            if expected.is_some() {
+                hasher.update(block);
+            }
+            pass(block).map_err(|source| StoreError::Output { source })?;
+            copied += length as u64;
+        }
+        match (expected, &self.source) {
+            (Some(expected), Source::Text { artifact, .. }) => {
+                let found = hasher.finalize().to_hex();
+                if found.as_str() == expected {
+                    return Ok(copied);
+                }
+                let detail = format!("BLAKE3 {expected} expected, {found} found in {copied} B");
+                Err(StoreError::damaged(artifact.to_string(), &Record::Text(artifact.clone()).key(), detail))
+            }
+            _ => Ok(copied),
+        }
+    }
+
     /// Reads everything, and compares it with the recorded hash.
     pub fn whole(&self) -> Result<Vec<u8>> {
-        let bytes = self.read(0..self.size)?;
-        if let Source::Text { artifact, blake3: Some(blake3) } = &self.source {
-            let found = blake3::hash(&bytes).to_hex();
-            if found.as_str() != blake3 {
-                let detail = format!("BLAKE3 {blake3} expected, {found} found in {} B", bytes.len());
-                return Err(StoreError::damaged(artifact.to_string(), &Record::Text(artifact.clone()).key(), detail));
-            }
-        }
-        Ok(bytes)
+        self.collect(0..self.size)
     }
 
     /// Reads a range of bytes, cut to what there is.
     ///
-    /// Of an epoch every byte is verified; of a tool result, whose hash is over the whole, none is.
+    /// Of an epoch every byte is verified; of a tool result, whose hash is over the whole, none is unless the range is
+    /// the whole.
     pub fn read(&self, range: Range<u64>) -> Result<Vec<u8>> {
-        match &self.source {
-            Source::Text { artifact, .. } => {
-                let read = self.store.backend().get_ranges(&Record::Text(artifact.clone()).key(), &[range])?;
-                match read.and_then(|contents| contents.into_iter().next()) {
-                    Some(bytes) => Ok(bytes),
-                    // Pruned since it was opened.
-                    None => Err(self.store.missing(self.id.clone())?),
-                }
-            }
-            Source::Removed { document, ranges } => {
-                let mut bytes = Vec::new();
-                let mut before = 0;
-                for removed in ranges {
-                    let size = removed.end - removed.start;
-                    let start = range.start.clamp(before, before + size) - before + removed.start;
-                    let end = range.end.clamp(before, before + size) - before + removed.start;
-                    if start < end {
-                        bytes.extend(document.read(start..end)?);
-                    }
-                    before += size;
-                }
-                Ok(bytes)
-            }
-        }
+        self.collect(range)
+    }
+
+    fn collect(&self, range: Range<u64>) -> Result<Vec<u8>> {
+        let length = range.end.min(self.size).saturating_sub(range.start);
+        let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or(0));
+        self.copy(range, |block| {
+            bytes.extend_from_slice(block);
+            Ok(())
+        })?;
+        Ok(bytes)
     }
 
     /// Reads at most `length` bytes from `offset` on, ending where a character ends.
@@ -206,25 +259,65 @@ impl Recalled<'_> {
     ///
     /// # Errors
     /// [`StoreError::PastEnd`] if the first line is past the last one.
-    pub fn lines(&self, lines: std::ops::RangeInclusive<u64>) -> Result<Vec<u8>> {
-        let whole = self.whole()?;
-        let (first, last) = ((*lines.start()).max(1), *lines.end());
-        let mut found = 0;
+    pub fn lines(&self, lines: RangeInclusive<u64>) -> Result<Vec<u8>> {
         let mut wanted = Vec::new();
-        for line in whole.split_inclusive(|byte| *byte == b'\n') {
-            found += 1;
-            if found > last {
-                break;
-            }
-            if found >= first {
-                wanted.extend_from_slice(line);
-            }
+        self.copy_lines(lines, |piece| {
+            wanted.extend_from_slice(piece);
+            Ok(())
+        })?;
+        Ok(wanted)
+    }
+
+    /// Passes lines on, as [`lines`](Self::lines) reads them, but piece by piece: a line may be of any length.
+    ///
+    /// # Errors
+    /// As [`lines`](Self::lines), and [`StoreError::Output`] if `pass` fails.
+    pub fn copy_lines(
+        &self,
+        lines: RangeInclusive<u64>,
+        mut pass: impl FnMut(&[u8]) -> io::Result<()>,
+    ) -> Result<()> {
+        let (first, last) = ((*lines.start()).max(1), *lines.end());
+        if last < first {
+            return Ok(());
         }
+        // The line that the next byte is of, and whether it has begun.
+        let (mut line, mut begun) = (1_u64, false);
+        let mut reader = self.reader(0..self.size)?;
+        let mut buffer = vec![0; BLOCK];
+        while line <= last {
+            let length = reader.read(&mut buffer)?;
+            let Some(mut rest) = buffer.get(..length).filter(|block| !block.is_empty()) else {
+                break;
+            };
+            // Up to the first wanted line, then up to the end of the last one.
+            while line < first
+                && let Some(feed) = memchr::memchr(b'\n', rest)
+            {
+                rest = rest.get(feed + 1..).unwrap_or_default();
+                (line, begun) = (line + 1, false);
+            }
+            begun |= !rest.is_empty();
+            if line < first || rest.is_empty() {
+                continue;
+            }
+            let mut end = 0;
+            while line <= last
+                && let Some(feed) = memchr::memchr(b'\n', rest.get(end..).unwrap_or_default())
+            {
+                end += feed + 1;
+                line += 1;
+                begun = end < rest.len();
+            }
+            let wanted = if line > last { rest.get(..end).unwrap_or(rest) } else { rest };
+            pass(wanted).map_err(|source| StoreError::Output { source })?;
+        }
+        let found = if begun { line } else { line - 1 };
         if found < first && !(found == 0 && first == 1) {
             let id = Box::new(self.id.clone());
             return Err(StoreError::PastEnd { id, start: first, size: found, unit: "line" });
         }
-        Ok(wanted)
+        Ok(())
     }
 }
 

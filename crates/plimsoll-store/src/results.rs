@@ -1,14 +1,21 @@
 //! Tool results: the whole text under a call's name, and beside it one record with the raw ids and the frozen capped
 //! text.
 
+use std::borrow::Cow;
 use std::time::SystemTime;
 
+use plimsoll::Bytes;
 use plimsoll::id::{ArtifactId, Folder, Record, SessionId, ToolCallId};
 use serde::{Deserialize, Serialize};
 
 use crate::backend::Created;
 use crate::error::{Result, StoreError};
 use crate::store::Store;
+
+mod draft;
+
+use draft::Digest;
+pub use draft::ResultDraft;
 
 /// The form of metadata that this version writes, and the newest it reads.
 const FORM: u32 = 1;
@@ -51,17 +58,38 @@ pub struct ResultMeta {
     /// The kind of content.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
-    /// The size in bytes.
+    /// The size in bytes of what is stored.
     pub bytes: u64,
-    /// How many lines; a last one without a line feed counts.
+    /// How many lines are stored; a last one without a line feed counts.
     pub lines: u64,
-    /// BLAKE3 of the content, hex.
+    /// BLAKE3 of what is stored, hex.
     pub blake3: String,
+    /// Where only the first `bytes` were kept: what the whole was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub whole: Option<Whole>,
     /// When it was stored: milliseconds since 1970-01-01, UTC.
     pub created: u64,
     /// The capped text that was shown for it, frozen: it is shown again wherever it fits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capped: Option<String>,
+}
+
+/// What a result was of which only the first bytes were kept.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Whole {
+    /// Its size in bytes.
+    pub bytes: u64,
+    /// Its BLAKE3, hex.
+    pub blake3: String,
+}
+
+/// How much of a result is stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Saved {
+    /// All of it.
+    Whole,
+    /// The first bytes: as many as the quota allows. The marker must say so.
+    First(Bytes),
 }
 
 /// What came of storing a tool result.
@@ -76,7 +104,10 @@ pub struct StoredResult {
 }
 
 impl Store {
-    /// Stores a tool result whole, and freezes the capped text that `cap` makes of its recall id.
+    /// Stores a tool result, and freezes the capped text that `cap` makes of its recall id and of how much is stored.
+    ///
+    /// Of a result over [`Quotas::max_artifact`](crate::Quotas::max_artifact) the first bytes are kept. Two results that
+    /// differ only behind them are two artifacts all the same.
     ///
     /// When it returns, both survive a loss of power. The first content of a call takes the plain name; another one, or
     /// one of another raw id, takes [`ArtifactId::variant`]; the same content is one artifact, and everyone gets its
@@ -93,7 +124,7 @@ impl Store {
     ///     session: &session, call: &call, content: b"long output",
     ///     tool: Some("Bash"), arguments: None, kind: None, now: SystemTime::now(),
     /// };
-    /// let stored = store.put_result(&result, |id| Some(format!("long... [{id}]")))?;
+    /// let stored = store.put_result(&result, |id, _| Some(format!("long... [{id}]")))?;
     /// assert_eq!(stored.meta.capped.as_deref(), Some("long... [s1/toolu_01]"));
     /// assert_eq!(store.recall(&stored.id.into())?, b"long output");
     /// # Ok::<(), plimsoll_store::StoreError>(())
@@ -104,13 +135,17 @@ impl Store {
     pub fn put_result(
         &self,
         result: &NewResult<'_>,
-        cap: impl Fn(&ArtifactId) -> Option<String>,
+        cap: impl Fn(&ArtifactId, Saved) -> Option<String>,
     ) -> Result<StoredResult> {
         let NewResult { session, call, content, .. } = *result;
-        let blake3 = blake3::hash(content).to_hex().to_string();
+        let quota = self.quotas().max_artifact;
+        let kept = usize::try_from(quota).ok().and_then(|quota| content.get(..quota)).unwrap_or(content);
+        let mut digest = Digest::new(session, call, quota);
+        digest.update(content);
+        let digested = digest.finish();
         let plain = ArtifactId::new(session, call);
-        for id in [plain.clone(), ArtifactId::variant(session, call, content)] {
-            let created = self.backend().create(&Record::Text(id.clone()).key(), &[content])?;
+        for id in [plain.clone(), digested.variant.clone()] {
+            let created = self.backend().create(&Record::Text(id.clone()).key(), &[kept])?;
             if created == Created::Different {
                 continue;
             }
@@ -118,13 +153,58 @@ impl Store {
             let present = if created == Created::Same { self.result_meta(&id)? } else { None };
             let (meta, first) = match present {
                 Some(meta) => (meta, false),
-                None => self.freeze(&id, result.meta(&blake3, cap(&id)))?,
+                None => self.freeze(&id, result.meta(&digested, cap(&id, digested.saved())))?,
             };
-            if meta.is_of(session, call) && meta.blake3 == blake3 {
+            if meta.is_of(session, call) && meta.describes(&digested) {
+                self.note_stored(&id, created, &meta);
                 return Ok(StoredResult { id, meta, first });
             }
         }
         Err(StoreError::Taken { place: Record::Text(plain).key().to_string() })
+    }
+
+    /// Begins to store a tool result that arrives piece by piece: of any size, no more than some MiB are in memory.
+    ///
+    /// The `content` of `result` is not looked at. The first `quota` bytes are kept:
+    /// [`max_artifact`](crate::Quotas::max_artifact), or [`max_stream`](crate::Quotas::max_stream) for what somebody
+    /// asked to have stored.
+    ///
+    /// ```
+    /// use std::time::SystemTime;
+    /// use plimsoll::id::{SessionId, ToolCallId};
+    /// use plimsoll_store::{NewResult, Saved, Store};
+    ///
+    /// let store = Store::memory();
+    /// let (session, call) = (SessionId::new("s1"), ToolCallId::new("toolu_01"));
+    /// let about = NewResult {
+    ///     session: &session, call: &call, content: b"",
+    ///     tool: Some("Bash"), arguments: None, kind: None, now: SystemTime::now(),
+    /// };
+    /// let mut draft = store.begin_result(&about, 9)?;
+    /// draft.write(b"one, ")?;
+    /// draft.write(b"two, three")?;
+    /// let stored = draft.finish(Some("log"), |id, saved| Some(format!("[{id}: {saved:?}]")))?;
+    /// assert_eq!(store.recall(&stored.id.clone().into())?, b"one, two,");
+    /// assert_eq!((stored.meta.bytes, stored.saved()), (9, Saved::First(plimsoll::Bytes(9))));
+    /// assert_eq!(stored.meta.whole.map(|whole| whole.bytes), Some(15));
+    /// # Ok::<(), plimsoll_store::StoreError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// What the backend reports.
+    pub fn begin_result<'s>(&'s self, result: &NewResult<'s>, quota: u64) -> Result<ResultDraft<'s>> {
+        ResultDraft::begin(self, result, quota)
+    }
+
+    /// Notes that a result was stored, or found stored.
+    fn note_stored(&self, id: &ArtifactId, created: Created, meta: &ResultMeta) {
+        if created == Created::New {
+            self.tally().note(id.session(), meta.bytes);
+        } else {
+            // Beginning a draft changes the time of a local folder: so the session is seen to be in use, and no other
+            // process prunes what is relied on from now on. If that fails, the result is stored all the same.
+            drop(self.backend().begin(&Record::Text(id.clone()).key()));
+        }
     }
 
     /// Writes a record, or gives the one that is there.
@@ -172,6 +252,53 @@ impl Store {
         serde_json::from_slice(&json).map(Some).map_err(damaged)
     }
 
+    /// Finds what is stored of this very content of a call, and stores nothing. It costs a look at one record, and a
+    /// second where the call has several contents.
+    ///
+    /// ```
+    /// use std::time::SystemTime;
+    /// use plimsoll::id::{SessionId, ToolCallId};
+    /// use plimsoll_store::{NewResult, Store};
+    ///
+    /// let store = Store::memory();
+    /// let (session, call) = (SessionId::new("s1"), ToolCallId::new("c1"));
+    /// let result = NewResult {
+    ///     session: &session, call: &call, content: b"one", tool: None, arguments: None, kind: None,
+    ///     now: SystemTime::now(),
+    /// };
+    /// let stored = store.put_result(&result, |_, _| None)?;
+    /// assert_eq!(store.find_result(&session, &call, b"one")?, Some(stored).map(|s| plimsoll_store::StoredResult { first: false, ..s }));
+    /// assert_eq!(store.find_result(&session, &call, b"two")?, None);
+    /// # Ok::<(), plimsoll_store::StoreError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`result_meta`](Self::result_meta).
+    pub fn find_result(
+        &self,
+        session: &SessionId,
+        call: &ToolCallId,
+        content: &[u8],
+    ) -> Result<Option<StoredResult>> {
+        let id = ArtifactId::new(session, call);
+        let Some(meta) = self.result_meta(&id)? else {
+            return Ok(None);
+        };
+        let mut digest = Digest::new(session, call, u64::MAX);
+        digest.update(content);
+        let digested = digest.finish();
+        // Of a content over the quota the whole is told by its hash.
+        let is_it = |meta: &ResultMeta| {
+            let blake3 = meta.whole.as_ref().map_or(&meta.blake3, |whole| &whole.blake3);
+            meta.is_of(session, call) && *blake3 == digested.blake3
+        };
+        if is_it(&meta) {
+            return Ok(Some(StoredResult { id, meta, first: false }));
+        }
+        let variant = self.result_meta(&digested.variant)?.filter(is_it);
+        Ok(variant.map(|meta| StoredResult { id: digested.variant, meta, first: false }))
+    }
+
     /// Lists the further contents of the call that a plain id names, without opening more than those that may be one.
     pub fn variants(&self, id: &ArtifactId) -> Result<Vec<ArtifactId>> {
         let mut variants = Vec::new();
@@ -189,10 +316,8 @@ impl Store {
 }
 
 impl NewResult<'_> {
-    fn meta(&self, blake3: &str, capped: Option<String>) -> ResultMeta {
+    fn meta(&self, digested: &draft::Digested, capped: Option<String>) -> ResultMeta {
         let since = self.now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        let feeds = memchr::memchr_iter(b'\n', self.content).count() as u64;
-        let unfinished = self.content.last().is_some_and(|byte| *byte != b'\n');
         ResultMeta {
             form: FORM,
             session: self.session.raw_or_name().to_owned(),
@@ -200,16 +325,71 @@ impl NewResult<'_> {
             tool: self.tool.map(str::to_owned),
             arguments: self.arguments.map(str::to_owned),
             kind: self.kind.map(str::to_owned),
-            bytes: self.content.len() as u64,
-            lines: feeds + u64::from(unfinished),
-            blake3: blake3.to_owned(),
+            bytes: digested.bytes,
+            lines: digested.lines,
+            blake3: digested.blake3.clone(),
+            whole: digested.whole.clone(),
             created: u64::try_from(since.as_millis()).unwrap_or(u64::MAX),
             capped,
         }
     }
 }
 
+impl StoredResult {
+    /// Tells how much is stored.
+    pub fn saved(&self) -> Saved {
+        self.meta.saved()
+    }
+
+    /// Gives the text to show: the frozen one if it fits, also where a wider cap would show more; else, or if none was
+    /// frozen, the one that `cut` makes. The record stays as it is in any case, so whoever asks again with a cap that
+    /// the frozen text fits gets the same bytes as ever.
+    ///
+    /// ```
+    /// use std::time::SystemTime;
+    /// use plimsoll::id::{SessionId, ToolCallId};
+    /// use plimsoll_store::{NewResult, Store};
+    ///
+    /// let store = Store::memory();
+    /// let (session, call) = (SessionId::new("s1"), ToolCallId::new("c1"));
+    /// let content = b"0123456789";
+    /// let result = NewResult {
+    ///     session: &session, call: &call, content, tool: None, arguments: None, kind: None, now: SystemTime::now(),
+    /// };
+    /// // A few lines are what it takes to cap with a store.
+    /// let spill = |cap: usize| {
+    ///     let cut = || "9876543210".chars().take(cap).collect::<String>();
+    ///     let stored = store.put_result(&result, |_, _| Some(cut()))?;
+    ///     Ok::<_, plimsoll_store::StoreError>(stored.text(|text| text.len() <= cap, |_, _| cut()).into_owned())
+    /// };
+    /// assert_eq!(spill(5)?, "98765");
+    /// assert_eq!(spill(9)?, "98765");
+    /// assert_eq!(spill(3)?, "987");
+    /// assert_eq!(spill(5)?, "98765");
+    /// # Ok::<(), plimsoll_store::StoreError>(())
+    /// ```
+    pub fn text(
+        &self,
+        fits: impl FnOnce(&str) -> bool,
+        cut: impl FnOnce(&ArtifactId, Saved) -> String,
+    ) -> Cow<'_, str> {
+        match self.meta.capped.as_deref().filter(|frozen| fits(frozen)) {
+            Some(frozen) => Cow::Borrowed(frozen),
+            None => Cow::Owned(cut(&self.id, self.saved())),
+        }
+    }
+}
+
 impl ResultMeta {
+    /// Tells how much of the result is stored.
+    pub fn saved(&self) -> Saved {
+        if self.whole.is_some() { Saved::First(Bytes(self.bytes)) } else { Saved::Whole }
+    }
+
+    fn describes(&self, digested: &draft::Digested) -> bool {
+        self.blake3 == digested.blake3 && self.whole == digested.whole
+    }
+
     fn is_of(&self, session: &SessionId, call: &ToolCallId) -> bool {
         self.session == session.raw_or_name() && self.call == call.raw_or_name()
     }

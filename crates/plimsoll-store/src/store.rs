@@ -1,9 +1,10 @@
 //! The store as its users see it: a cheap handle on a backend, with the operations that the spec names.
 //!
-//! `archive.rs`, `results.rs` and `recall.rs` add the operations, a room each.
+//! `archive.rs`, `results.rs`, `recall.rs`, `search.rs`, `prune.rs`, `inventory.rs` and `verify.rs` add the operations,
+//! a room each.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use plimsoll::id::{RecallId, Record};
 
@@ -11,6 +12,7 @@ use crate::backend::Backend;
 use crate::error::{Result, StoreError};
 use crate::local::LocalStore;
 use crate::memory::MemoryStore;
+use crate::quota::{Quotas, Tally};
 
 /// Where Plimsoll keeps what leaves a context. Cloning it is cheap and gives the same store.
 ///
@@ -18,12 +20,29 @@ use crate::memory::MemoryStore;
 #[derive(Debug, Clone)]
 pub struct Store {
     backend: Arc<dyn Backend>,
+    quotas: Quotas,
+    tally: Arc<Mutex<Tally>>,
 }
 
 impl Store {
     /// Takes any backend.
     pub fn new(backend: Arc<dyn Backend>) -> Self {
-        Self { backend }
+        Self { backend, quotas: Quotas::default(), tally: Arc::default() }
+    }
+
+    /// Sets how much is kept; see [`Quotas`] for the defaults.
+    #[must_use]
+    pub fn with_quotas(self, quotas: Quotas) -> Self {
+        Self { quotas, ..self }
+    }
+
+    /// Gives how much is kept.
+    pub fn quotas(&self) -> Quotas {
+        self.quotas
+    }
+
+    pub(crate) fn tally(&self) -> MutexGuard<'_, Tally> {
+        self.tally.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Keeps files below a directory, which the first write creates.

@@ -79,12 +79,14 @@
 //! | [`transcript`] | the neutral view; obligations between messages; turns |
 //! | [`token`], [`model`] | counting, and what models can take, each with its provenance |
 //! | [`budget`] | measures and thresholds |
+//! | [`cap`] | tool results inside a cap: the cut, the preview, the marker |
 //! | [`compact`] | plans, the ledger, the extract, the continuation, epochs |
 //! | [`listing`] | skills and commands inside a budget |
 //! | [`command`] | slash commands to agent programs, as values |
 //! | [`id`] | ids that are path-safe by construction |
 
 pub mod budget;
+pub mod cap;
 pub mod command;
 pub mod compact;
 pub mod id;

@@ -10,7 +10,9 @@ use plimsoll_engine::{CompactOptions, Compacted, Outcome, Report, change_in_plac
 
 use crate::args::{CompactArgs, Global};
 use crate::output::{Output, bar, percent, plain, style};
-use crate::resolve::{About as _, Done, Usage, input, input_name, limit, open_store, output_path, parse_options};
+use crate::resolve::{
+    About as _, Done, Usage, config, input, input_name, limit, output_path, parse_options, store_of,
+};
 
 pub(crate) fn run(arguments: &CompactArgs, global: &Global, output: &mut Output) -> Result<Done> {
     if arguments.summarizer != "extract" {
@@ -20,8 +22,10 @@ pub(crate) fn run(arguments: &CompactArgs, global: &Global, output: &mut Output)
         ))
         .into());
     }
-    let profile = Profile::named(&arguments.profile).ok_or_else(|| {
-        let name = plain(&arguments.profile);
+    let config = config(global)?;
+    let profile = arguments.profile.as_deref().unwrap_or(config.profile());
+    let profile = Profile::named(profile).ok_or_else(|| {
+        let name = plain(profile);
         Usage(format!("--profile {name}: built in are coding, workspace, research and chat"))
     })?;
     let file = arguments.file.as_deref();
@@ -30,7 +34,7 @@ pub(crate) fn run(arguments: &CompactArgs, global: &Global, output: &mut Output)
         return Err(Usage("--in-place needs a FILE to change".to_owned()).into());
     }
     let out = output_path(arguments.output.as_ref(), file)?;
-    let store = if arguments.dry_run { None } else { Some(open_store(global)?) };
+    let store = if arguments.dry_run { None } else { Some(store_of(&config)?) };
 
     let progress = output.progress("reading");
     let input = input(file, limit(&arguments.reading))?;
@@ -44,6 +48,7 @@ pub(crate) fn run(arguments: &CompactArgs, global: &Global, output: &mut Output)
         instructions: arguments.instructions.clone(),
         force: arguments.force,
         profile,
+        policy: config.policy(),
     };
     let compacted = compact(&document, &options, store.as_ref(), SystemTime::now(), &|stage| progress.stage(stage))
         .about(&name)?;

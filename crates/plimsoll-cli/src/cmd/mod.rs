@@ -1,11 +1,17 @@
 //! One file per command: each reads its arguments, lets the engine or the core work, and prints.
 
+pub(crate) mod cap;
 pub(crate) mod compact;
 pub(crate) mod completions;
+pub(crate) mod config;
 pub(crate) mod context;
 pub(crate) mod count;
+pub(crate) mod hook;
+pub(crate) mod install;
+pub(crate) mod mcp;
 pub(crate) mod models;
 pub(crate) mod recall;
 pub(crate) mod restore;
 pub(crate) mod run;
 pub(crate) mod skills;
+pub(crate) mod store;

@@ -1,35 +1,132 @@
-//! `plimsoll recall`: what left a context, whole, by bytes or by lines.
+//! `plimsoll recall`: what left a context, whole, by bytes, by lines or by expression; or a search of all of it.
+
+use std::io;
+use std::ops::ControlFlow;
 
 use anyhow::Result;
-use plimsoll::id::RecallId;
-use plimsoll_store::PAGE;
+use plimsoll::id::{IdError, RecallId, SessionId};
+use plimsoll_store::{PAGE, Pattern, Recalled, Search, Store};
+use serde_json::json;
 
 use crate::args::{Global, RecallArgs};
-use crate::output::Output;
+use crate::output::{Output, plain};
 use crate::resolve::{Done, Usage, open_store};
 
-/// How much is read and written at a time, in bytes.
-const AT_ONCE: u64 = 1 << 20;
-
 pub(crate) fn run(arguments: &RecallArgs, global: &Global, output: &mut Output) -> Result<Done> {
-    let id: RecallId = arguments.id.parse().map_err(|error| Usage(format!("{error}")))?;
     let store = open_store(global)?;
+    let Some(given) = arguments.id.as_deref() else {
+        return search(arguments, &store, output);
+    };
+    let id: RecallId = given.parse().map_err(|error: IdError| Usage(error.to_string()))?;
     let recalled = store.open_recall(&id)?;
-    if let Some((first, last)) = arguments.lines {
-        output.bytes(&recalled.lines(first..=last)?)?;
+    let others: Vec<String> = match &id {
+        RecallId::Artifact(id) => store.variants(id)?.iter().map(ToString::to_string).collect(),
+        RecallId::Epoch(_) => Vec::new(),
+    };
+    if !others.is_empty() && !arguments.json {
+        output.say(&format!(
+            "plimsoll: {id} is the first content of its call; there are also {}\n",
+            others.join(", ")
+        ))?;
+    }
+    if let Some(expression) = &arguments.grep {
+        return grep(arguments, &pattern(expression, true)?, &recalled, output);
+    }
+    let paged = arguments.offset.is_some() || arguments.length.is_some();
+    if arguments.json {
+        let (bytes, footer) = if let Some((first, last)) = arguments.lines {
+            (recalled.lines(first..=last)?, None)
+        } else if paged {
+            let page = recalled.page(arguments.offset.unwrap_or(0), arguments.length.unwrap_or(PAGE))?;
+            (page.bytes.clone(), Some(page.footer()))
+        } else {
+            (recalled.whole()?, None)
+        };
+        let text = String::from_utf8_lossy(&bytes);
+        output.json(&json!({
+            "id": id.to_string(), "size": recalled.size(), "text": text, "footer": footer, "others": others,
+        }))?;
         return Ok(Done::Yes);
     }
-    if arguments.offset.is_some() || arguments.length.is_some() {
+    if let Some((first, last)) = arguments.lines {
+        recalled.copy_lines(first..=last, |bytes| output.bytes(bytes))?;
+    } else if paged {
         let page = recalled.page(arguments.offset.unwrap_or(0), arguments.length.unwrap_or(PAGE))?;
         output.bytes(&page.bytes)?;
         output.say(&format!("{}\n", page.footer()))?;
-        return Ok(Done::Yes);
-    }
-    let mut at = 0;
-    while at < recalled.size() {
-        let end = (at + AT_ONCE).min(recalled.size());
-        output.bytes(&recalled.read(at..end)?)?;
-        at = end;
+    } else {
+        recalled.copy(0..recalled.size(), |bytes| output.bytes(bytes))?;
     }
     Ok(Done::Yes)
+}
+
+fn pattern(text: &str, regex: bool) -> Result<Pattern> {
+    let pattern = if regex { Pattern::regex(text) } else { Pattern::literal(text) };
+    Ok(pattern.map_err(|error| Usage(error.to_string()))?)
+}
+
+/// Keeps the first failure to write, and stops there.
+fn passed_on(written: io::Result<()>, failed: &mut Option<io::Error>) -> ControlFlow<()> {
+    match written {
+        Ok(()) => ControlFlow::Continue(()),
+        Err(error) => {
+            *failed = Some(error);
+            ControlFlow::Break(())
+        }
+    }
+}
+
+fn grep(arguments: &RecallArgs, pattern: &Pattern, recalled: &Recalled<'_>, output: &mut Output) -> Result<Done> {
+    let (mut matches, mut first, mut failed) = (0_u64, true, None);
+    recalled.grep(pattern, arguments.context, |line| {
+        matches += u64::from(line.matches);
+        let written = if arguments.json {
+            let text = String::from_utf8_lossy(&line.text);
+            output.json(&json!({"line": line.line, "offset": line.offset, "text": text, "matches": line.matches}))
+        } else {
+            let parted = line.gap && arguments.context > 0 && !first;
+            first = false;
+            if parted { output.bytes(b"--\n") } else { Ok(()) }.and_then(|()| output.bytes(&line.render()))
+        };
+        passed_on(written, &mut failed)
+    })?;
+    if let Some(error) = failed {
+        return Err(error.into());
+    }
+    output.say(&format!("[{matches} matches in {} bytes]\n", recalled.size()))?;
+    // As grep has it: nothing found is a failure that scripts can test for.
+    Ok(if matches == 0 { Done::Failed } else { Done::Yes })
+}
+
+fn search(arguments: &RecallArgs, store: &Store, output: &mut Output) -> Result<Done> {
+    let query = arguments.search.as_deref().unwrap_or_default();
+    let pattern = pattern(query, arguments.regex)?;
+    let session = arguments.session.as_deref().map(|given| given.parse().unwrap_or_else(|_| SessionId::new(given)));
+    let (mut hits, mut more, mut failed) = (0_usize, false, None);
+    let wanted = Search { pattern: &pattern, session: session.as_ref(), of_one: Some(arguments.limit) };
+    let searched = store.search(&wanted, |hit| {
+        if hits == arguments.limit {
+            more = true;
+            return ControlFlow::Break(());
+        }
+        hits += 1;
+        let written = if arguments.json {
+            let text = String::from_utf8_lossy(&hit.line.text);
+            output.json(&json!({
+                "id": hit.id.to_string(), "line": hit.line.line, "offset": hit.line.offset, "text": text,
+            }))
+        } else {
+            output.bytes(&hit.render())
+        };
+        passed_on(written, &mut failed)
+    })?;
+    if let Some(error) = failed {
+        return Err(error.into());
+    }
+    for error in &searched.errors {
+        output.say(&format!("plimsoll: {}\n", plain(&error.to_string())))?;
+    }
+    let end = if more { "there is more: raise --limit, or narrow the search" } else { "that is all" };
+    output.say(&format!("[{hits} matches in {} artifacts; {end}]\n", searched.looked_through))?;
+    Ok(if hits == 0 { Done::Failed } else { Done::Yes })
 }

@@ -6,12 +6,16 @@
     clippy::panic,
     clippy::indexing_slicing,
     clippy::string_slice,
+    clippy::format_collect,
     reason = "a test that fails should stop at once"
 )]
 
 mod bad_input;
 mod compact;
+mod config;
 mod forms;
+mod integration;
+mod results;
 #[cfg(unix)]
 mod run;
 mod skills;
@@ -50,15 +54,16 @@ impl Bench {
     }
 
     fn pipe<A: AsRef<std::ffi::OsStr>>(&self, arguments: impl IntoIterator<Item = A>, input: &[u8]) -> Ran {
+        let mut command = self.command();
+        command.args(arguments);
+        self.feed(command, input)
+    }
+
+    /// Runs a command with this on its standard input.
+    #[expect(clippy::unused_self, reason = "the command runs at this bench")]
+    fn feed(&self, mut command: Command, input: &[u8]) -> Ran {
         use std::io::Write as _;
-        let mut child = self
-            .command()
-            .args(arguments)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut stdin = child.stdin.take().unwrap();
         let input = input.to_vec();
         let writer = std::thread::spawn(move || {

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use plimsoll::id::{EpochId, Folder, Record, SessionId};
 
 use super::DAY;
-use crate::backend::Backend;
+use crate::backend::{Backend, Entry};
 use crate::body::ArchivedDocument;
 use crate::chunk;
 use crate::error::Result;
@@ -28,9 +28,14 @@ pub(super) type Place = (EpochId, u64, u64);
 
 /// Tells for each body of a session when it was last used: created or replayed.
 pub(super) fn last_uses(backend: &dyn Backend, session: &SessionId) -> Result<HashMap<EpochId, SystemTime>> {
+    Ok(last_uses_in(&backend.list(&Folder::EpochsOf(session.clone()))?.records))
+}
+
+/// Tells the same from the records of the session's folder.
+pub(crate) fn last_uses_in(records: &[Entry]) -> HashMap<EpochId, SystemTime> {
     let mut replayed: HashMap<EpochId, SystemTime> = HashMap::new();
     let mut uses = HashMap::new();
-    for entry in backend.list(&Folder::EpochsOf(session.clone()))?.records {
+    for entry in records {
         match entry.key.record() {
             Some(Record::Body(id)) => {
                 uses.insert(id, entry.modified);
@@ -46,7 +51,7 @@ pub(super) fn last_uses(backend: &dyn Backend, session: &SessionId) -> Result<Ha
     for (id, used) in &mut uses {
         *used = replayed.get(&id.plain()).map_or(*used, |replayed| *replayed.max(used));
     }
-    Ok(uses)
+    uses
 }
 
 /// Tells whether a body last used then is safe to rely on for a good while. A time in the future counts as now.

@@ -337,6 +337,12 @@ fn a_lender_removed_meanwhile_is_noticed() {
             }
             self.0.create(key, parts)
         }
+        fn begin(&self, likely: &Key) -> Result<Box<dyn crate::backend::Draft + '_>> {
+            self.0.begin(likely)
+        }
+        fn open(&self, key: &Key, from: u64) -> Result<Option<Box<dyn crate::backend::Reader + '_>>> {
+            self.0.open(key, from)
+        }
         fn get(&self, key: &Key) -> Result<Option<Vec<u8>>> {
             self.0.get(key)
         }

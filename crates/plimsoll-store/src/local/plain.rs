@@ -4,17 +4,21 @@
 //! outrun; permissions are those the user's profile gives. Everything else is as on Unix.
 
 use std::borrow::Cow;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::fs::{self, File};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use plimsoll::id::{Folder, Key, Record};
 
-use super::{ATTEMPTS, TEMPORARY, holds, temporary_name};
-use crate::backend::{Backend, Created, Entry, Listing};
+use super::{ATTEMPTS, FileReader, TEMPORARY, each_folder, holds};
+use crate::backend::{Backend, Created, Draft, Entry, Listing, Reader};
 use crate::error::{Result, StoreError};
+
+mod draft;
+
+use draft::PlainDraft;
 
 /// Files below a root directory. See the [module](crate::local) and [`Backend`] for what it guarantees.
 ///
@@ -22,16 +26,6 @@ use crate::error::{Result, StoreError};
 #[derive(Debug)]
 pub struct PlainStore {
     root: PathBuf,
-}
-
-/// A temporary file that goes when this does: it is published by a further link, or not at all.
-struct Temporary(PathBuf);
-
-impl Drop for Temporary {
-    fn drop(&mut self) {
-        // What cannot be removed now is swept later.
-        let _ = fs::remove_file(&self.0);
-    }
 }
 
 impl PlainStore {
@@ -72,7 +66,7 @@ impl PlainStore {
         Ok(Some(path))
     }
 
-    fn open(&self, key: &Key) -> Result<Option<(File, u64, SystemTime)>> {
+    fn open_record(&self, key: &Key) -> Result<Option<(File, u64, SystemTime)>> {
         if self.look_at(key.folder())?.is_none() {
             return Ok(None);
         }
@@ -117,6 +111,24 @@ impl PlainStore {
     }
 }
 
+impl PlainStore {
+    /// Removes the temporary files in a folder that were last written before `before`; says how many.
+    fn sweep_folder(&self, folder: &Folder, before: SystemTime) -> Result<u64> {
+        let mut swept = 0;
+        self.each(folder, |name, path| {
+            let old = |metadata: &fs::Metadata| {
+                metadata.is_file() && metadata.modified().is_ok_and(|modified| modified < before)
+            };
+            let stale = name.starts_with(TEMPORARY) && fs::symlink_metadata(path).as_ref().is_ok_and(old);
+            if stale && remove(path)? {
+                swept += 1;
+            }
+            Ok(())
+        })?;
+        Ok(swept)
+    }
+}
+
 impl Backend for PlainStore {
     fn create(&self, key: &Key, parts: &[&[u8]]) -> Result<Created> {
         let path = self.path_of_key(key);
@@ -127,29 +139,50 @@ impl Backend for PlainStore {
                 fs::create_dir_all(self.path_of(key.folder())).map_err(failed)?;
                 continue;
             };
-            if let Some((mut file, found, _)) = self.open(key)? {
+            if let Some((mut file, found, _)) = self.open_record(key)? {
                 let same = holds(found, parts, |window| file.read_exact(window)).map_err(failed)?;
                 return Ok(if same { Created::Same } else { Created::Different });
             }
-            let temporary = Temporary(folder.join(temporary_name()));
-            let written = OpenOptions::new().write(true).create_new(true).open(&temporary.0).and_then(|mut file| {
-                for part in parts {
-                    file.write_all(part)?;
-                }
-                file.sync_all()
-            });
-            // A hard link, unlike a rename, fails if the name is taken.
-            match written.and_then(|()| fs::hard_link(&temporary.0, &path)) {
-                Ok(()) => return Ok(Created::New),
-                Err(error) if matches!(error.kind(), io::ErrorKind::AlreadyExists | io::ErrorKind::NotFound) => {}
-                Err(error) => return Err(failed(error)),
+            let Some(mut draft) = PlainDraft::begin(self, &folder, key.folder()).map_err(failed)? else {
+                continue;
+            };
+            for part in parts {
+                draft.append(part).map_err(failed)?;
+            }
+            if let Some(created) = draft.try_publish(key)? {
+                return Ok(created);
             }
         }
         Err(failed(io::Error::other("the directory keeps vanishing")))
     }
 
+    fn begin(&self, likely: &Key) -> Result<Box<dyn Draft + '_>> {
+        let path = self.path_of_key(likely);
+        let failed = |source: io::Error| StoreError::from_io("write", &path, 0, source);
+        for _ in 0..ATTEMPTS {
+            let Some(folder) = self.look_at(likely.folder())? else {
+                fs::create_dir_all(self.path_of(likely.folder())).map_err(failed)?;
+                continue;
+            };
+            if let Some(draft) = PlainDraft::begin(self, &folder, likely.folder()).map_err(failed)? {
+                return Ok(Box::new(draft));
+            }
+        }
+        Err(failed(io::Error::other("the directory keeps vanishing")))
+    }
+
+    fn open(&self, key: &Key, from: u64) -> Result<Option<Box<dyn Reader + '_>>> {
+        let Some((mut file, size, _)) = self.open_record(key)? else {
+            return Ok(None);
+        };
+        let path = self.path_of_key(key);
+        let at = from.min(size);
+        file.seek(SeekFrom::Start(at)).map_err(|source| StoreError::from_io("read", &path, 0, source))?;
+        Ok(Some(Box::new(FileReader { file, path, size, at })))
+    }
+
     fn get(&self, key: &Key) -> Result<Option<Vec<u8>>> {
-        let Some((mut file, ..)) = self.open(key)? else {
+        let Some((mut file, ..)) = self.open_record(key)? else {
             return Ok(None);
         };
         let mut content = Vec::new();
@@ -159,7 +192,7 @@ impl Backend for PlainStore {
     }
 
     fn get_ranges(&self, key: &Key, ranges: &[Range<u64>]) -> Result<Option<Vec<Vec<u8>>>> {
-        let Some((mut file, size, _)) = self.open(key)? else {
+        let Some((mut file, size, _)) = self.open_record(key)? else {
             return Ok(None);
         };
         let mut read = |range: &Range<u64>| -> io::Result<Vec<u8>> {
@@ -174,11 +207,13 @@ impl Backend for PlainStore {
     }
 
     fn head(&self, key: &Key) -> Result<Option<Entry>> {
-        Ok(self.open(key)?.map(|(_, size, modified)| Entry { key: key.clone(), size, modified }))
+        Ok(self.open_record(key)?.map(|(_, size, modified)| Entry { key: key.clone(), size, modified }))
     }
 
     fn list(&self, folder: &Folder) -> Result<Listing> {
         let mut listing = Listing::default();
+        let time = |path: &Path| fs::symlink_metadata(path).and_then(|metadata| metadata.modified()).ok();
+        let mut newest = self.look_at(folder)?.as_deref().and_then(time);
         self.each(folder, |name, path| {
             let Ok(metadata) = fs::symlink_metadata(path) else {
                 return Ok(());
@@ -187,48 +222,63 @@ impl Backend for PlainStore {
                 if metadata.is_dir() {
                     listing.sessions.push(session.clone());
                 }
-            } else if let Some(record) = Record::from_file_name(folder, name).filter(|_| metadata.is_file()) {
-                let modified =
-                    metadata.modified().map_err(|source| StoreError::from_io("look at", path, 0, source))?;
+                return Ok(());
+            }
+            let modified = metadata.modified().map_err(|source| StoreError::from_io("look at", path, 0, source))?;
+            newest = newest.max(Some(modified));
+            if let Some(record) = Record::from_file_name(folder, name).filter(|_| metadata.is_file()) {
                 listing.records.push(Entry { key: record.key(), size: metadata.len(), modified });
             }
             Ok(())
         })?;
+        listing.modified = newest;
         Ok(listing)
     }
 
     fn delete(&self, key: &Key) -> Result<bool> {
-        if self.look_at(key.folder())?.is_none() {
+        // Opening refuses what is no regular file.
+        match self.open_record(key)? {
+            Some(_) => remove(&self.path_of_key(key)),
+            None => Ok(false),
+        }
+    }
+
+    fn remove_folder(&self, folder: &Folder, before: SystemTime) -> Result<bool> {
+        if folder.session().is_none() {
             return Ok(false);
         }
-        match fs::remove_file(self.path_of_key(key)) {
+        let Some(path) = self.look_at(folder)? else {
+            return Ok(true);
+        };
+        self.sweep_folder(folder, before)?;
+        match fs::remove_dir(&path) {
             Ok(()) => Ok(true),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-            Err(source) => Err(StoreError::from_io("remove", &self.path_of_key(key), 0, source)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => Ok(false),
+            Err(source) => Err(StoreError::from_io("remove", &path, 0, source)),
         }
     }
 
     fn sweep(&self, before: SystemTime) -> Result<u64> {
         let mut swept = 0;
-        for top in Folder::TOP {
-            let sessions = self.list(&top)?.sessions;
-            let below: Vec<Folder> = sessions.iter().filter_map(|session| top.child(session.as_str())).collect();
-            for folder in std::iter::once(top).chain(below) {
-                self.each(&folder, |name, path| {
-                    let old = |metadata: &fs::Metadata| metadata.modified().is_ok_and(|modified| modified < before);
-                    if name.starts_with(TEMPORARY) && fs::symlink_metadata(path).as_ref().is_ok_and(old) {
-                        fs::remove_file(path).map_err(|source| StoreError::from_io("remove", path, 0, source))?;
-                        swept += 1;
-                    }
-                    Ok(())
-                })?;
-            }
-        }
+        each_folder(self, |folder| {
+            swept += self.sweep_folder(folder, before)?;
+            Ok(())
+        })?;
         Ok(swept)
     }
 
     fn path(&self, key: &Key) -> Option<PathBuf> {
         Some(self.path_of_key(key))
+    }
+}
+
+/// Removes a file; `false` if it was gone already.
+fn remove(path: &Path) -> Result<bool> {
+    match fs::remove_file(path) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(source) => Err(StoreError::from_io("remove", path, 0, source)),
     }
 }
 

@@ -1,21 +1,25 @@
 //! Local disk on Unix: directory handles all the way, nothing followed, nothing left readable to others.
 
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::ops::Range;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use plimsoll::id::{Folder, Key, Record};
-use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
+use rustix::fs::{AtFlags, Dir, FileType, Mode, Stat};
 use rustix::io::Errno;
 
-use super::root::{PRIVATE_FILE, RECORD, Root, failed, refused, sync, tighten};
-use super::{ATTEMPTS, TEMPORARY, holds, temporary_name};
-use crate::backend::{Backend, Created, Entry, Listing};
+use super::root::{RECORD, Root, failed, refused, sync, tighten};
+use super::{ATTEMPTS, FileReader, TEMPORARY, each_folder, holds};
+use crate::backend::{Backend, Created, Draft, Entry, Listing, Reader};
 use crate::error::{Result, StoreError};
+
+mod draft;
+
+use draft::{PosixDraft, Temporary};
 
 /// Files below a root directory. See the [module](crate::local) and [`Backend`] for what it guarantees.
 ///
@@ -23,14 +27,6 @@ use crate::error::{Result, StoreError};
 #[derive(Debug)]
 pub struct PosixStore {
     root: Root,
-}
-
-/// A temporary file that is removed again unless it was published.
-struct Temporary<'d> {
-    directory: BorrowedFd<'d>,
-    name: String,
-    file: File,
-    published: bool,
 }
 
 impl PosixStore {
@@ -62,7 +58,7 @@ impl PosixStore {
         Ok(Some((file, metadata.len(), modified)))
     }
 
-    fn open(&self, key: &Key) -> Result<Option<(File, u64, SystemTime)>> {
+    fn open_record(&self, key: &Key) -> Result<Option<(File, u64, SystemTime)>> {
         match self.root.open_folder(key.folder(), false)? {
             Some(directory) => self.open_in(&directory, key),
             None => Ok(None),
@@ -78,6 +74,35 @@ impl PosixStore {
         let same = holds(size, parts, |window| file.read_exact(window))
             .map_err(|source| StoreError::from_io("read", path, 0, source))?;
         Ok(Some(if same { Created::Same } else { Created::Different }))
+    }
+
+    /// Begins a temporary file; `None` if the directory vanished.
+    fn draft(&self, directory: OwnedFd, folder: &Folder, path: &Path) -> Result<Option<PosixDraft<'_>>> {
+        match Temporary::create(directory) {
+            Ok(temporary) => {
+                let folder = folder.clone();
+                Ok(Some(PosixDraft::new(self, folder, temporary)))
+            }
+            Err(Errno::NOENT | Errno::EXIST) => Ok(None),
+            Err(errno) => Err(failed("write", path, 0, errno)),
+        }
+    }
+
+    /// Removes the temporary files in a folder that were last written before `before`; says how many.
+    fn sweep_folder(&self, directory: &OwnedFd, folder: &Folder, before: SystemTime) -> Result<u64> {
+        let path = self.root.path_of(folder);
+        let mut swept = 0;
+        Self::each_name(directory, &path, |name, _| {
+            let stale = name.starts_with(TEMPORARY)
+                && rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW).is_ok_and(|stat| {
+                    FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile && modified(&stat) < before
+                });
+            if stale && remove(directory, name, AtFlags::empty(), &path.join(name))? {
+                swept += 1;
+            }
+            Ok(())
+        })?;
+        Ok(swept)
     }
 
     fn each_name(
@@ -110,33 +135,43 @@ impl Backend for PosixStore {
                 sync(directory.as_fd(), &path)?;
                 return Ok(present);
             }
-            let mut temporary = match Temporary::create(directory.as_fd()) {
-                Ok(temporary) => temporary,
-                Err(Errno::NOENT | Errno::EXIST) => continue,
-                Err(errno) => return Err(failed("write", &path, size, errno)),
+            let Some(mut draft) = self.draft(directory, key.folder(), &path)? else {
+                continue;
             };
-            let write = |temporary: &mut Temporary<'_>| -> io::Result<()> {
-                for part in parts {
-                    temporary.file.write_all(part)?;
-                }
-                temporary.file.sync_all()
-            };
-            write(&mut temporary).map_err(|source| StoreError::from_io("write", &path, size, source))?;
-            match temporary.publish(key.file_name()) {
-                Ok(()) => {
-                    sync(directory.as_fd(), &path)?;
-                    return Ok(Created::New);
-                }
-                Err(Errno::EXIST | Errno::NOENT) => {}
-                Err(errno) => return Err(failed("write", &path, size, errno)),
+            for part in parts {
+                draft.append(part).map_err(|source| StoreError::from_io("write", &path, size, source))?;
+            }
+            if let Some(created) = draft.try_publish(key)? {
+                return Ok(created);
             }
         }
-        let source = io::Error::other("the directory keeps vanishing");
-        Err(StoreError::Io { action: "write", path, source })
+        Err(keeps_vanishing(path))
+    }
+
+    fn begin(&self, likely: &Key) -> Result<Box<dyn Draft + '_>> {
+        let path = self.root.path_of_key(likely);
+        for _ in 0..ATTEMPTS {
+            if let Some(directory) = self.root.open_folder(likely.folder(), true)?
+                && let Some(draft) = self.draft(directory, likely.folder(), &path)?
+            {
+                return Ok(Box::new(draft));
+            }
+        }
+        Err(keeps_vanishing(path))
+    }
+
+    fn open(&self, key: &Key, from: u64) -> Result<Option<Box<dyn Reader + '_>>> {
+        let Some((mut file, size, _)) = self.open_record(key)? else {
+            return Ok(None);
+        };
+        let path = self.root.path_of_key(key);
+        let at = from.min(size);
+        file.seek(SeekFrom::Start(at)).map_err(|source| StoreError::from_io("read", &path, 0, source))?;
+        Ok(Some(Box::new(FileReader { file, path, size, at })))
     }
 
     fn get(&self, key: &Key) -> Result<Option<Vec<u8>>> {
-        let Some((mut file, size, _)) = self.open(key)? else {
+        let Some((mut file, size, _)) = self.open_record(key)? else {
             return Ok(None);
         };
         let mut content = Vec::with_capacity(usize::try_from(size).unwrap_or(0));
@@ -146,7 +181,7 @@ impl Backend for PosixStore {
     }
 
     fn get_ranges(&self, key: &Key, ranges: &[Range<u64>]) -> Result<Option<Vec<Vec<u8>>>> {
-        let Some((file, size, _)) = self.open(key)? else {
+        let Some((file, size, _)) = self.open_record(key)? else {
             return Ok(None);
         };
         let read = |range: &Range<u64>| -> io::Result<Vec<u8>> {
@@ -164,7 +199,7 @@ impl Backend for PosixStore {
     }
 
     fn head(&self, key: &Key) -> Result<Option<Entry>> {
-        Ok(self.open(key)?.map(|(_, size, modified)| Entry { key: key.clone(), size, modified }))
+        Ok(self.open_record(key)?.map(|(_, size, modified)| Entry { key: key.clone(), size, modified }))
     }
 
     fn list(&self, folder: &Folder) -> Result<Listing> {
@@ -173,24 +208,34 @@ impl Backend for PosixStore {
             return Ok(listing);
         };
         let path = self.root.path_of(folder);
+        let stat = rustix::fs::fstat(&directory).map_err(|errno| failed("look at", &path, 0, errno))?;
+        let mut newest = modified(&stat);
         Self::each_name(&directory, &path, |name, kind| {
             if let Some(session) = folder.child(name).as_ref().and_then(Folder::session) {
                 if is_a(&directory, name, kind, FileType::Directory) {
                     listing.sessions.push(session.clone());
                 }
-            } else if let Some(record) = Record::from_file_name(folder, name) {
-                match rustix::fs::statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW) {
-                    Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile => {
-                        let size = u64::try_from(stat.st_size).unwrap_or(0);
-                        listing.records.push(Entry { key: record.key(), size, modified: modified(&stat) });
-                    }
-                    // Not ours, or removed since it was listed.
-                    Ok(_) | Err(Errno::NOENT) => {}
-                    Err(errno) => return Err(failed("look at", &path.join(name), 0, errno)),
-                }
+                return Ok(());
+            }
+            if matches!(name, "." | "..") {
+                return Ok(());
+            }
+            let stat = match rustix::fs::statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW) {
+                Ok(stat) => stat,
+                // Removed since it was listed.
+                Err(Errno::NOENT) => return Ok(()),
+                Err(errno) => return Err(failed("look at", &path.join(name), 0, errno)),
+            };
+            newest = newest.max(modified(&stat));
+            if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile
+                && let Some(record) = Record::from_file_name(folder, name)
+            {
+                let size = u64::try_from(stat.st_size).unwrap_or(0);
+                listing.records.push(Entry { key: record.key(), size, modified: modified(&stat) });
             }
             Ok(())
         })?;
+        listing.modified = Some(newest);
         Ok(listing)
     }
 
@@ -198,41 +243,44 @@ impl Backend for PosixStore {
         let Some(directory) = self.root.open_folder(key.folder(), false)? else {
             return Ok(false);
         };
-        match rustix::fs::unlinkat(&directory, key.file_name(), AtFlags::empty()) {
-            Ok(()) => Ok(true),
+        let path = self.root.path_of_key(key);
+        match rustix::fs::statat(&directory, key.file_name(), AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => match FileType::from_raw_mode(stat.st_mode) {
+                FileType::RegularFile => remove(&directory, key.file_name(), AtFlags::empty(), &path),
+                FileType::Symlink => Err(StoreError::Symlink { path }),
+                _ => Err(StoreError::Foreign { path, expected: "regular file" }),
+            },
             Err(Errno::NOENT) => Ok(false),
-            Err(errno) => Err(failed("remove", &self.root.path_of_key(key), 0, errno)),
+            Err(errno) => Err(failed("remove", &path, 0, errno)),
+        }
+    }
+
+    fn remove_folder(&self, folder: &Folder, before: SystemTime) -> Result<bool> {
+        let (Some(session), Some(parent)) = (folder.session(), folder.parent()) else {
+            return Ok(false);
+        };
+        let Some(parent) = self.root.open_folder(&parent, false)? else {
+            return Ok(true);
+        };
+        let Some(directory) = self.root.open_folder(folder, false)? else {
+            return Ok(true);
+        };
+        self.sweep_folder(&directory, folder, before)?;
+        match remove(&parent, session.as_str(), AtFlags::REMOVEDIR, &self.root.path_of(folder)) {
+            Ok(_) => Ok(true),
+            Err(StoreError::Io { source, .. }) if source.kind() == io::ErrorKind::DirectoryNotEmpty => Ok(false),
+            Err(error) => Err(error),
         }
     }
 
     fn sweep(&self, before: SystemTime) -> Result<u64> {
         let mut swept = 0;
-        for top in Folder::TOP {
-            let sessions = self.list(&top)?.sessions;
-            let below: Vec<Folder> = sessions.iter().filter_map(|session| top.child(session.as_str())).collect();
-            for folder in std::iter::once(top).chain(below) {
-                let Some(directory) = self.root.open_folder(&folder, false)? else {
-                    continue;
-                };
-                let path = self.root.path_of(&folder);
-                Self::each_name(&directory, &path, |name, _| {
-                    if !name.starts_with(TEMPORARY) {
-                        return Ok(());
-                    }
-                    let Ok(stat) = rustix::fs::statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW) else {
-                        return Ok(());
-                    };
-                    if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile && modified(&stat) < before {
-                        match rustix::fs::unlinkat(&directory, name, AtFlags::empty()) {
-                            Ok(()) => swept += 1,
-                            Err(Errno::NOENT) => {}
-                            Err(errno) => return Err(failed("remove", &path.join(name), 0, errno)),
-                        }
-                    }
-                    Ok(())
-                })?;
+        each_folder(self, |folder| {
+            if let Some(directory) = self.root.open_folder(folder, false)? {
+                swept += self.sweep_folder(&directory, folder, before)?;
             }
-        }
+            Ok(())
+        })?;
         Ok(swept)
     }
 
@@ -241,40 +289,16 @@ impl Backend for PosixStore {
     }
 }
 
-impl<'d> Temporary<'d> {
-    fn create(directory: BorrowedFd<'d>) -> rustix::io::Result<Self> {
-        let name = temporary_name();
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let file = File::from(rustix::fs::openat(directory, name.as_str(), flags, PRIVATE_FILE)?);
-        Ok(Self { directory, name, file, published: false })
-    }
-
-    /// Gives the file its final name, or fails with `EXIST` if that is taken.
-    fn publish(&mut self, name: &str) -> rustix::io::Result<()> {
-        #[cfg(any(target_os = "linux", target_os = "android", target_vendor = "apple"))]
-        {
-            let flags = rustix::fs::RenameFlags::NOREPLACE;
-            match rustix::fs::renameat_with(self.directory, self.name.as_str(), self.directory, name, flags) {
-                Ok(()) => {
-                    self.published = true;
-                    return Ok(());
-                }
-                // Some file systems do not know this flag.
-                Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {}
-                Err(errno) => return Err(errno),
-            }
-        }
-        // A hard link fails likewise if the name is taken; the temporary name then goes in `drop`.
-        rustix::fs::linkat(self.directory, self.name.as_str(), self.directory, name, AtFlags::empty())
-    }
+fn keeps_vanishing(path: PathBuf) -> StoreError {
+    StoreError::Io { action: "write", path, source: io::Error::other("the directory keeps vanishing") }
 }
 
-impl Drop for Temporary<'_> {
-    fn drop(&mut self) {
-        if !self.published {
-            // What cannot be removed now is swept later.
-            let _ = rustix::fs::unlinkat(self.directory, self.name.as_str(), AtFlags::empty());
-        }
+/// Removes a name; `false` if it was gone already.
+fn remove(directory: &OwnedFd, name: &str, flags: AtFlags, path: &Path) -> Result<bool> {
+    match rustix::fs::unlinkat(directory, name, flags) {
+        Ok(()) => Ok(true),
+        Err(Errno::NOENT) => Ok(false),
+        Err(errno) => Err(failed("remove", path, 0, errno)),
     }
 }
 

@@ -91,10 +91,12 @@ impl Root {
         for component in folder.components() {
             path.push(component);
             let flags = DIRECTORY | OFlags::NOFOLLOW;
+            let mut made = false;
             let next = match rustix::fs::openat(&directory, component, flags, Mode::empty()) {
                 Err(Errno::NOENT) if make => {
                     match rustix::fs::mkdirat(&directory, component, PRIVATE_DIRECTORY) {
-                        Ok(()) | Err(Errno::EXIST) => {}
+                        Ok(()) => made = true,
+                        Err(Errno::EXIST) => {}
                         Err(errno) => return Err(failed("create the directory", &path, 0, errno)),
                     }
                     rustix::fs::openat(&directory, component, flags, Mode::empty())
@@ -109,7 +111,7 @@ impl Root {
                 }
             };
             if make {
-                self.settle(&directory, &next, &path)?;
+                self.settle(&directory, &next, &path, made)?;
             }
             directory = next;
         }
@@ -145,7 +147,9 @@ impl Root {
     ///
     /// The entry is synced also when another process made the directory: that one may be about to do so, but what we
     /// are going to write must not depend on it.
-    fn settle(&self, parent: &OwnedFd, directory: &OwnedFd, path: &Path) -> Result<()> {
+    ///
+    /// What was `made` just now may have the inode of a directory that was settled and then pruned.
+    fn settle(&self, parent: &OwnedFd, directory: &OwnedFd, path: &Path, made: bool) -> Result<()> {
         let stat = rustix::fs::fstat(directory).map_err(|errno| failed("look at", path, 0, errno))?;
         if is_loose(&stat) {
             let private = |errno| failed("make private", path, 0, errno);
@@ -162,7 +166,7 @@ impl Root {
                 }
             }
         }
-        if self.is_unsettled(&stat) {
+        if made || self.is_unsettled(&stat) {
             sync(parent.as_fd(), path)?;
             self.note_settled(&stat);
         }

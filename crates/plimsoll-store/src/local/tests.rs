@@ -16,7 +16,7 @@ use plimsoll::id::{ArtifactId, EpochId, Folder, Key, Record, SessionId, ToolCall
 use super::*;
 use crate::backend::{Backend, Created};
 use crate::error::StoreError;
-use crate::{Compaction, Store, conformance};
+use crate::{Compaction, NewResult, Store, conformance};
 
 fn text(session: &str, call: &str) -> Key {
     Record::Text(ArtifactId::new(&SessionId::new(session), &ToolCallId::new(call))).key()
@@ -117,6 +117,14 @@ fn mechanism_51_symbolic_links_are_refused_at_every_level() {
                 store.get(&key).map(drop).unwrap_err(),
                 store.get_ranges(&key, &[0..1]).map(drop).unwrap_err(),
                 store.head(&key).map(drop).unwrap_err(),
+                store.open(&key, 0).map(drop).unwrap_err(),
+                store.delete(&key).map(drop).unwrap_err(),
+                store.begin(&key).and_then(|mut draft| draft.publish(&key)).map(drop).unwrap_err(),
+                if level.contains('.') {
+                    store.delete(&key).map(drop).unwrap_err()
+                } else {
+                    store.remove_folder(key.folder(), SystemTime::now()).map(drop).unwrap_err()
+                },
             ];
             for error in refusals {
                 let StoreError::Symlink { path } = &error else { panic!("{level}: {error}") };
@@ -129,9 +137,47 @@ fn mechanism_51_symbolic_links_are_refused_at_every_level() {
             );
             let listed = store.list(&Folder::ResultsOf(SessionId::new("s")));
             assert!(listed.map_or(true, |listing| listing.records.is_empty()), "{level}");
+            store.sweep(SystemTime::now() + Duration::from_secs(3600)).map(drop).unwrap_or_default();
             assert_eq!(files_below(outside.path()), before);
+            assert!(link.is_symlink(), "{level}");
         }
     }
+}
+
+#[test]
+fn a_folder_with_something_foreign_in_it_stays() {
+    let root = tempfile::tempdir().unwrap();
+    let store = LocalStore::new(root.path());
+    let (key, later) = (text("s", "c"), SystemTime::now() + Duration::from_secs(3600));
+    store.create(&key, &[b"x"]).unwrap();
+    store.delete(&key).unwrap();
+    let (stale, foreign) = (root.path().join("results/s/.tmp-1-2-3"), root.path().join("results/s/notes.md"));
+    fs::write(&stale, "half").unwrap();
+    fs::write(&foreign, "foreign").unwrap();
+    assert!(!store.remove_folder(key.folder(), SystemTime::now() - Duration::from_secs(3600)).unwrap());
+    assert!(stale.exists(), "its writer may be alive");
+    assert!(!store.remove_folder(key.folder(), later).unwrap());
+    assert!(foreign.exists() && !stale.exists());
+    fs::remove_file(&foreign).unwrap();
+    assert!(store.remove_folder(key.folder(), later).unwrap());
+    assert!(!root.path().join("results/s").exists() && root.path().join("results").exists());
+}
+
+/// A stream that takes longer than a session stays in use keeps its session in use.
+#[test]
+fn what_is_being_written_counts_as_a_change() {
+    let root = tempfile::tempdir().unwrap();
+    let store = LocalStore::new(root.path());
+    let key = text("s", "c");
+    let mut draft = store.begin(&key).unwrap();
+    let folder = root.path().join("results/s");
+    let old = SystemTime::now() - Duration::from_secs(86_400);
+    for path in [files_below(&folder).first().unwrap(), &folder] {
+        fs::File::open(path).unwrap().set_times(fs::FileTimes::new().set_modified(old)).unwrap();
+    }
+    assert_eq!(store.list(key.folder()).unwrap().modified, Some(old));
+    draft.write(b"more").unwrap();
+    assert!(store.list(key.folder()).unwrap().modified.unwrap() > old + Duration::from_secs(3600));
 }
 
 #[test]
@@ -233,6 +279,20 @@ fn child_that_writes_until_it_is_killed() {
         let parts: Vec<&[u8]> = whole.chunks(512).collect();
         store.backend().create(&text("s", &call), &parts).unwrap();
         println!("stored {call}");
+        let (session, id) = (SessionId::new("streams"), ToolCallId::new(&call));
+        let result = NewResult {
+            session: &session,
+            call: &id,
+            content: b"",
+            tool: None,
+            arguments: None,
+            kind: None,
+            now: SystemTime::now(),
+        };
+        let mut draft = store.begin_result(&result, u64::MAX).unwrap();
+        whole.chunks(8192).for_each(|piece| draft.write(piece).unwrap());
+        draft.finish(None, |id, _| Some(format!("[{id}]"))).unwrap();
+        println!("streamed {call}");
         document.extend_from_slice(&content(&call, 70_000));
         document.extend_from_slice(blake3::hash(&document).to_hex().as_bytes());
         let epoch = EpochId::new(&SessionId::new("s"), blake3::hash(call.as_bytes()).as_bytes());
@@ -260,13 +320,20 @@ fn mechanism_56_a_writer_killed_at_any_moment_leaves_whole_records_and_no_lock()
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
-        let mut lines = BufReader::new(writer.stdout.take().unwrap()).lines().map_while(Result::ok);
-        let first = lines.by_ref().find(|line| line.starts_with("stored "));
+        let mut lines = BufReader::new(writer.stdout.take().unwrap()).lines().map_while(std::io::Result::ok);
+        // So that on a slow machine, too, each kind of write is met.
+        let awaited = match round % 3 {
+            0 => "stored ",
+            1 => "streamed ",
+            _ => "archived ",
+        };
+        let first = lines.by_ref().find(|line| line.starts_with(awaited));
         reported.extend(first);
         std::thread::sleep(Duration::from_micros(round * 7_919 % 40_000));
         writer.kill().unwrap();
         writer.wait().unwrap();
-        reported.extend(lines.filter(|line| line.starts_with("stored ") || line.starts_with("archived ")));
+        let kinds = ["stored ", "streamed ", "archived "];
+        reported.extend(lines.filter(|line| kinds.iter().any(|kind| line.starts_with(kind))));
     }
 
     let store = Store::local(root.path());
@@ -275,6 +342,7 @@ fn mechanism_56_a_writer_killed_at_any_moment_leaves_whole_records_and_no_lock()
         let (kind, id) = line.split_once(' ').unwrap();
         let key = match kind {
             "stored" => text("s", id),
+            "streamed" => text("streams", id),
             _ => Record::Epoch(id.parse().unwrap()).key(),
         };
         assert!(store.backend().head(&key).unwrap().is_some(), "{line}, and is gone");
@@ -287,6 +355,24 @@ fn mechanism_56_a_writer_killed_at_any_moment_leaves_whole_records_and_no_lock()
             "{id} is not whole"
         );
     }
+    let mut streams = 0;
+    for entry in store.backend().list(&Folder::ResultsOf(SessionId::new("streams"))).unwrap().records {
+        match entry.key.record() {
+            Some(Record::Text(id)) => {
+                let whole = store.backend().get(&entry.key).unwrap();
+                assert!(whole == Some(content(id.name(), KILLED_SIZE)), "{id} is not whole");
+                streams += 1;
+            }
+            // Never metadata without its text.
+            Some(Record::Meta(id)) => {
+                assert_eq!(store.result_meta(&id).unwrap().unwrap().capped, Some(format!("[{id}]")));
+                assert!(store.backend().head(&Record::Text(id).key()).unwrap().is_some());
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    assert!(streams > 0);
+    assert!(store.verify(None).is_sound());
     let mut epochs = 0;
     for entry in store.backend().list(&Folder::EpochsOf(session)).unwrap().records {
         match entry.key.record() {
@@ -368,6 +454,10 @@ fn child_that_has_no_room() {
     let StoreError::Full { path, .. } = &error else { panic!("{error}") };
     assert!(path.ends_with("results/s/large.txt"));
     assert_eq!(store.get(&text("s", "large")).unwrap(), None);
+    let mut draft = store.begin(&text("s", "stream")).unwrap();
+    let error = (0..1000).find_map(|_| draft.write(&[7; 1000]).err()).unwrap();
+    assert!(matches!(error, StoreError::Full { .. }), "{error}");
+    drop(draft);
     assert_eq!(store.create(&text("s", "small"), &[b"x"]).unwrap(), Created::New);
     assert_eq!(files_below(&root).len(), 1);
 }

@@ -3,6 +3,7 @@
 use std::fs;
 
 use super::*;
+use crate::Quotas;
 
 fn result<'a>(session: &'a SessionId, call: &'a ToolCallId, content: &'a [u8]) -> NewResult<'a> {
     NewResult { session, call, content, tool: Some("Bash"), arguments: None, kind: None, now: SystemTime::now() }
@@ -10,7 +11,7 @@ fn result<'a>(session: &'a SessionId, call: &'a ToolCallId, content: &'a [u8]) -
 
 fn put(store: &Store, session: &str, call: &str, content: &[u8]) -> StoredResult {
     let (session, call) = (SessionId::new(session), ToolCallId::new(call));
-    store.put_result(&result(&session, &call, content), |id| Some(format!("[{id}]"))).unwrap()
+    store.put_result(&result(&session, &call, content), |id, _| Some(format!("[{id}]"))).unwrap()
 }
 
 fn on_every_store(check: impl Fn(&Store)) {
@@ -46,7 +47,7 @@ fn the_same_content_is_one_artifact_and_its_first_record_holds() {
         let first = put(store, "s", "c", b"content");
         let (session, call) = (SessionId::new("s"), ToolCallId::new("c"));
         let again = store
-            .put_result(&result(&session, &call, b"content"), |_| Some("cut by a later version".to_owned()))
+            .put_result(&result(&session, &call, b"content"), |_, _| Some("cut by a later version".to_owned()))
             .unwrap();
         assert_eq!((again.id, again.meta, again.first), (first.id, first.meta, false));
     });
@@ -123,11 +124,119 @@ fn a_record_of_a_newer_version_is_named_as_such() {
 }
 
 #[test]
+fn a_record_of_a_newer_version_stands_in_no_other_ones_way() {
+    on_every_store(|store| {
+        let old = put(store, "s", "old", b"content");
+        let newer: ArtifactId = "s/newer".parse().unwrap();
+        store.backend().create(&Record::Text(newer.clone()).key(), &[b"x"]).unwrap();
+        store.backend().create(&Record::Meta(newer.clone()).key(), &[br#"{"form":7}"#]).unwrap();
+        assert_eq!(store.recall(&old.id.into()).unwrap(), b"content");
+        assert!(matches!(store.recall(&newer.clone().into()), Err(StoreError::Newer { found: 7, .. })));
+        // Nor is it taken for ours by a writer.
+        let (session, call) = (SessionId::new("s"), ToolCallId::new("newer"));
+        let refused = store.put_result(&result(&session, &call, b"x"), |_, _| None);
+        assert!(matches!(refused, Err(StoreError::Newer { .. })));
+    });
+}
+
+fn stream(store: &Store, call: &str, pieces: &[&[u8]], quota: u64) -> StoredResult {
+    let (session, call) = (SessionId::new("s"), ToolCallId::new(call));
+    let mut draft = store.begin_result(&result(&session, &call, b""), quota).unwrap();
+    for piece in pieces {
+        draft.write(piece).unwrap();
+    }
+    draft.finish(Some("log"), |id, _| Some(format!("[{id}]"))).unwrap()
+}
+
+#[test]
+fn a_stream_is_stored_as_the_same_content_at_once_would_be() {
+    let large: Vec<u8> =
+        (0..5_300_000_u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 24).to_le_bytes()[0]).collect();
+    on_every_store(|store| {
+        for (call, content) in [("empty", &b""[..]), ("small", b"one\ntwo"), ("large", &large)] {
+            for step in [1_000_003, 4096, 8 << 20] {
+                let pieces: Vec<&[u8]> = content.chunks(step).collect();
+                let streamed = stream(store, call, &pieces, u64::MAX);
+                let at_once = put(store, "s", call, content);
+                assert_eq!((&streamed.id, &streamed.meta, at_once.first), (&at_once.id, &at_once.meta, false));
+                assert_eq!(streamed.id.to_string(), format!("s/{call}"));
+                assert_eq!(store.recall(&streamed.id.clone().into()).unwrap(), content);
+            }
+            let mut other = content.to_vec();
+            other.push(b'!');
+            let second = stream(store, call, &[&other], u64::MAX);
+            assert_eq!(second.id, ArtifactId::variant(&SessionId::new("s"), &ToolCallId::new(call), &other));
+            assert_eq!(stream(store, call, &[&other], u64::MAX), StoredResult { first: false, ..second });
+        }
+        assert!(store.verify(None).is_sound());
+    });
+}
+
+#[test]
+fn a_stream_that_ends_early_leaves_nothing() {
+    on_every_store(|store| {
+        let (session, call) = (SessionId::new("s"), ToolCallId::new("c"));
+        let mut draft = store.begin_result(&result(&session, &call, b""), u64::MAX).unwrap();
+        draft.write(&vec![7; 3 << 20]).unwrap();
+        drop(draft);
+        assert!(store.inventory().unwrap().artifacts().is_empty());
+    });
+}
+
+/// Mechanism 41: silent discard at 1 MiB. Here the first bytes are kept, and everyone is told.
+#[test]
+fn mechanism_41_over_the_quota_the_first_bytes_are_kept_and_that_is_said() {
+    on_every_store(|store| {
+        let store = store.clone().with_quotas(Quotas { max_artifact: 10, ..Quotas::default() });
+        for (call, content) in [("at", &b"0123456789"[..]), ("over", b"0123456789a"), ("over", b"0123456789b")] {
+            for stored in [put(&store, "s", call, content), stream(&store, call, &[content], 10)] {
+                assert_eq!(store.recall(&stored.id.into()).unwrap(), b"0123456789");
+                let (saved, whole) = match content.len() {
+                    10 => (Saved::Whole, None),
+                    _ => (Saved::First(Bytes(10)), Some(11)),
+                };
+                assert_eq!((stored.meta.saved(), stored.meta.bytes), (saved, 10));
+                assert_eq!(stored.meta.whole.as_ref().map(|whole| whole.bytes), whole);
+                if let Some(whole) = stored.meta.whole {
+                    assert_eq!(whole.blake3, blake3::hash(content).to_hex().as_str());
+                }
+            }
+        }
+        // Those that differ only behind what is kept are two artifacts: each has a frozen text of its own.
+        let ids: Vec<ArtifactId> = [b"0123456789a", b"0123456789b"].map(|c| put(&store, "s", "over", c).id).to_vec();
+        assert_ne!(ids[0], ids[1]);
+        let long = vec![b'\n'; 3 << 20];
+        let stored = stream(&store, "long", &[&long], (2 << 20) + 5);
+        assert_eq!((stored.meta.bytes, stored.meta.lines), ((2 << 20) + 5, (2 << 20) + 5));
+        assert!(store.verify(None).is_sound());
+    });
+}
+
+#[test]
+fn the_frozen_text_is_shown_wherever_it_fits_and_made_anew_only_if_it_is_gone() {
+    on_every_store(|store| {
+        let (session, call) = (SessionId::new("s"), ToolCallId::new("c"));
+        let text = |cap: usize, version: &str| {
+            let cut = |id: &ArtifactId| format!("{version} {id}").chars().take(cap).collect::<String>();
+            let stored = store.put_result(&result(&session, &call, b"content"), |id, _| Some(cut(id))).unwrap();
+            stored.text(|text| text.len() <= cap, |id, _| cut(id)).into_owned()
+        };
+        assert_eq!(text(6, "v1"), "v1 s/c");
+        assert_eq!(text(100, "v2, wider"), "v1 s/c");
+        assert_eq!(text(4, "v2"), "v2 s");
+        assert_eq!(text(6, "v2"), "v1 s/c");
+        store.backend().delete(&Record::Meta("s/c".parse().unwrap()).key()).unwrap();
+        assert_eq!(text(6, "v2"), "v2 s/c");
+        assert_eq!(text(6, "v3"), "v2 s/c");
+    });
+}
+
+#[test]
 fn the_record_reads_as_it_was_first_written() {
     let store = Store::memory();
     let (session, call) = (SessionId::new("s/1"), ToolCallId::new("c"));
     let now = SystemTime::UNIX_EPOCH + std::time::Duration::from_millis(1_234);
-    let stored = store.put_result(&NewResult { now, ..result(&session, &call, b"x\n") }, |_| None).unwrap();
+    let stored = store.put_result(&NewResult { now, ..result(&session, &call, b"x\n") }, |_, _| None).unwrap();
     let json = store.backend().get(&Record::Meta(stored.id).key()).unwrap().unwrap();
     insta::assert_snapshot!(
         String::from_utf8(json).unwrap(),

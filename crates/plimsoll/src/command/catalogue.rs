@@ -82,16 +82,17 @@ impl Commands {
     /// ```
     #[doc(alias = "did you mean")]
     pub fn near(&self, name: &str) -> Vec<&str> {
-        let wanted: Vec<char> = name.trim_start_matches('/').to_lowercase().chars().collect();
-        let allowed = (wanted.len() / 3).max(1);
+        let wanted = name.trim_start_matches('/').to_lowercase();
+        let letters = wanted.chars().count();
+        let allowed = (letters / 3).max(1);
         let mut near: Vec<(usize, &str)> = self
             .all
             .iter()
             .filter_map(|known| {
-                let letters: Vec<char> = known.to_lowercase().chars().collect();
-                let begun = wanted.len() >= 2 && letters.starts_with(&wanted);
-                let distance = distance(&wanted, &letters);
-                (begun || distance <= allowed.min(letters.len().saturating_sub(1)))
+                let lower = known.to_lowercase();
+                let begun = letters >= 2 && lower.starts_with(&wanted);
+                let distance = strsim::osa_distance(&wanted, &lower);
+                (begun || distance <= allowed.min(lower.chars().count().saturating_sub(1)))
                     .then_some((distance, known.as_str()))
             })
             .collect();
@@ -108,26 +109,4 @@ fn sorted(mut names: Vec<String>) -> Vec<String> {
     names.sort_unstable();
     names.dedup();
     names
-}
-
-/// Counts the letters to insert, remove, replace or swap with their neighbour (Damerau's distance, restricted).
-fn distance(a: &[char], b: &[char]) -> usize {
-    let width = b.len() + 1;
-    let (mut before, mut last): (Vec<usize>, Vec<usize>) = (vec![0; width], (0..width).collect());
-    let at = |row: &[usize], column: usize| row.get(column).copied().unwrap_or(usize::MAX / 2);
-    for (i, left) in a.iter().enumerate() {
-        let mut row = Vec::with_capacity(width);
-        row.push(i + 1);
-        for (j, right) in b.iter().enumerate() {
-            let mut least =
-                (at(&last, j) + usize::from(left != right)).min(at(&last, j + 1) + 1).min(at(&row, j) + 1);
-            let swapped = i > 0 && j > 0 && a.get(i - 1) == Some(right) && b.get(j - 1) == Some(left);
-            if swapped {
-                least = least.min(at(&before, j - 1) + 1);
-            }
-            row.push(least);
-        }
-        before = std::mem::replace(&mut last, row);
-    }
-    at(&last, b.len())
 }

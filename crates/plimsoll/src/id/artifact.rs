@@ -20,6 +20,45 @@ pub struct ArtifactId {
     name: String,
 }
 
+/// Makes [`ArtifactId::variant`] from a content that arrives piece by piece.
+///
+/// ```
+/// use plimsoll::id::{ArtifactId, SessionId, ToolCallId, VariantId};
+/// let (session, call) = (SessionId::new("s1"), ToolCallId::new("toolu_01"));
+/// let mut naming = VariantId::new(&session, &call);
+/// naming.update(b"sec");
+/// naming.update(b"ond");
+/// assert_eq!(naming.finish(), ArtifactId::variant(&session, &call, b"second"));
+/// ```
+#[derive(Debug, Clone)]
+pub struct VariantId {
+    session: SessionId,
+    call: String,
+    hasher: blake3::Hasher,
+}
+
+impl VariantId {
+    /// Begins with the raw ids.
+    pub fn new(session: &SessionId, call: &ToolCallId) -> Self {
+        let mut hasher = blake3::Hasher::new();
+        for raw in [session.raw_or_name(), call.raw_or_name()] {
+            hasher.update(&(raw.len() as u64).to_le_bytes()).update(raw.as_bytes());
+        }
+        Self { session: session.clone(), call: call.as_str().to_owned(), hasher }
+    }
+
+    /// Takes the next piece of the content. Pieces of 128 KiB and more are hashed fastest.
+    pub fn update(&mut self, piece: &[u8]) {
+        self.hasher.update(piece);
+    }
+
+    /// Gives the name.
+    pub fn finish(&self) -> ArtifactId {
+        let digits = digits_of(self.hasher.finalize().as_bytes());
+        ArtifactId { session: self.session.clone(), name: format!("{}~{digits}", self.call) }
+    }
+}
+
 /// The recall id of an epoch: `<session>/~<12 hex>`.
 ///
 /// One epoch may have several bodies (the same prefix replaced in documents that went on differently); each but the
@@ -76,13 +115,9 @@ impl ArtifactId {
     /// assert_eq!(id.to_string(), "s1/toolu_01~f857449f04e9");
     /// ```
     pub fn variant(session: &SessionId, call: &ToolCallId, content: &[u8]) -> Self {
-        let mut hasher = blake3::Hasher::new();
-        for raw in [session.raw_or_name(), call.raw_or_name()] {
-            hasher.update(&(raw.len() as u64).to_le_bytes()).update(raw.as_bytes());
-        }
-        hasher.update(content);
-        let digits = digits_of(hasher.finalize().as_bytes());
-        Self { session: session.clone(), name: format!("{}~{digits}", call.as_str()) }
+        let mut naming = VariantId::new(session, call);
+        naming.update(content);
+        naming.finish()
     }
 
     pub(super) fn from_name(session: SessionId, name: &str) -> Result<Self, IdFault> {

@@ -157,6 +157,15 @@ impl Folder {
         }
     }
 
+    /// Gives the folder that a session's folder stands in; `None` for those at the top.
+    pub fn parent(&self) -> Option<Self> {
+        match self {
+            Self::ResultsOf(_) => Some(Self::Results),
+            Self::EpochsOf(_) => Some(Self::Epochs),
+            Self::Results | Self::Epochs | Self::Pruned => None,
+        }
+    }
+
     /// Gives the session whose folder this is.
     pub fn session(&self) -> Option<&SessionId> {
         match self {

@@ -1,0 +1,119 @@
+//! How fast the store is: streams into it, a search through it, a listing of it. `benches/ratios/store` compares.
+//!
+//! ```text
+//! store_rate stream file:///DIR|memory: < CONTENT    bytes a second, and the most memory that was in use
+//! store_rate fill file:///DIR FILES BYTES            fills a store with text, for the next two
+//! store_rate search file:///DIR PATTERN              how long a search takes, and what it found
+//! store_rate list file:///DIR                        how long a listing takes
+//! ```
+
+use std::error::Error;
+use std::io::{Read, Write};
+use std::ops::ControlFlow;
+use std::time::{Instant, SystemTime};
+
+use plimsoll::id::{ArtifactId, Record, SessionId, ToolCallId};
+use plimsoll_store::{Location, NewResult, Pattern, Search, Store};
+
+/// Words for text that looks like output of tools.
+const WORDS: [&str; 16] = [
+    "error",
+    "warning",
+    "src/main.rs",
+    "let",
+    "fn",
+    "compiling",
+    "test",
+    "ok",
+    "ignored",
+    "0x7f3a",
+    "value",
+    "line",
+    "expected",
+    "found",
+    "struct",
+    "finished",
+];
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let out = &mut std::io::stdout();
+    match arguments[..] {
+        ["stream", url] => stream(&Store::open(&url.parse::<Location>()?), out),
+        ["fill", url, files, bytes] => fill(&Store::open(&url.parse::<Location>()?), files.parse()?, bytes.parse()?),
+        ["search", url, pattern] => search(&Store::open(&url.parse::<Location>()?), pattern, out),
+        ["list", url] => list(&Store::open(&url.parse::<Location>()?), out),
+        _ => Err("stream URL | fill URL FILES BYTES | search URL PATTERN | list URL".into()),
+    }
+}
+
+fn stream(store: &Store, out: &mut impl Write) -> Result<(), Box<dyn Error>> {
+    let (session, call) = (SessionId::new("rate"), ToolCallId::new("stream"));
+    let result = NewResult {
+        session: &session,
+        call: &call,
+        content: b"",
+        tool: None,
+        arguments: None,
+        kind: None,
+        now: SystemTime::now(),
+    };
+    let start = Instant::now();
+    let mut draft = store.begin_result(&result, store.quotas().max_stream)?;
+    let (mut input, mut buffer, mut bytes) = (std::io::stdin().lock(), vec![0; 256 * 1024], 0_u64);
+    loop {
+        let length = input.read(&mut buffer)?;
+        if length == 0 {
+            break;
+        }
+        draft.write(&buffer[..length])?;
+        bytes += length as u64;
+    }
+    let written = start.elapsed();
+    draft.finish(None, |_, _| None)?;
+    let seconds = start.elapsed().as_secs_f64();
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let peak = status.lines().find(|line| line.starts_with("VmHWM")).unwrap_or("VmHWM: unknown");
+    writeln!(
+        out,
+        "{bytes} B in {seconds:.2} s ({:.2} s until synced): {:.2} GB/s; {peak}",
+        written.as_secs_f64(),
+        bytes as f64 / seconds / 1e9
+    )?;
+    Ok(())
+}
+
+fn fill(store: &Store, files: u64, bytes: usize) -> Result<(), Box<dyn Error>> {
+    let mut seed = 1_u64;
+    for number in 0..files {
+        let mut text = String::with_capacity(bytes + 100);
+        while text.len() < bytes {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            text.push_str(WORDS[(seed >> 60) as usize]);
+            text.push(if seed >> 40 & 7 == 0 { '\n' } else { ' ' });
+        }
+        // Straight to the backend: what is measured are the texts, not the syncing of metadata.
+        let id =
+            ArtifactId::new(&SessionId::new(&format!("s{}", number % 20)), &ToolCallId::new(&format!("c{number}")));
+        store.backend().create(&Record::Text(id.clone()).key(), &[text.as_bytes()])?;
+    }
+    Ok(())
+}
+
+fn search(store: &Store, pattern: &str, out: &mut impl Write) -> Result<(), Box<dyn Error>> {
+    let pattern = Pattern::regex(pattern)?;
+    let start = Instant::now();
+    let searched =
+        store.search(&Search { pattern: &pattern, session: None, of_one: None }, |_| ControlFlow::Continue(()))?;
+    writeln!(out, "{} hits in {} artifacts: {:?}", searched.hits, searched.looked_through, start.elapsed())?;
+    Ok(())
+}
+
+fn list(store: &Store, out: &mut impl Write) -> Result<(), Box<dyn Error>> {
+    let start = Instant::now();
+    let inventory = store.inventory()?;
+    let artifacts = inventory.artifacts().len();
+    writeln!(out, "{artifacts} artifacts, {} B: {:?}", inventory.results_bytes(), start.elapsed())?;
+    Ok(())
+}

@@ -1,0 +1,117 @@
+//! `plimsoll cap`: a tool result inside its cap on standard output, the whole of it in the store.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+use plimsoll::cap::{Cap, Policy, Saved, Shape};
+use plimsoll::id::{SessionId, ToolCallId};
+use plimsoll::{Bytes, Tokens};
+use plimsoll_engine::config::Config;
+use plimsoll_engine::spill::{Spilled, ToolResult, begin};
+use serde::Serialize;
+
+use crate::args::{CapArgs, Global};
+use crate::output::{Output, plain};
+use crate::resolve::{Done, config, store_of};
+
+/// How much is read at a time.
+const AT_ONCE: usize = 1 << 18;
+
+/// What `cap --json` prints.
+#[derive(Debug, Serialize)]
+struct Report<'a> {
+    text: std::borrow::Cow<'a, str>,
+    was_capped: bool,
+    artifact: Option<String>,
+    bytes: Bytes,
+    lines: u64,
+    omitted_bytes: Bytes,
+    kind: &'static str,
+    path: Option<PathBuf>,
+    saved: &'static str,
+    saved_bytes: Bytes,
+    warning: Option<String>,
+}
+
+pub(crate) fn run(arguments: &CapArgs, global: &Global, output: &mut Output) -> Result<Done> {
+    let config = config(global)?;
+    let store = store_of(&config)?;
+    let file = arguments.file.as_deref().filter(|file| *file != Path::new("-"));
+    let name = file.and_then(Path::file_name).map_or_else(|| "stdin".into(), |name| name.to_string_lossy());
+    let session = SessionId::new(&arguments.session);
+    let call = ToolCallId::new(arguments.call.as_deref().unwrap_or(&name));
+    let mut result = ToolResult::new(&session, &call);
+    if let Some(tool) = &arguments.tool {
+        result = result.of_tool(tool);
+    }
+    if !arguments.no_path {
+        result = result.with_path();
+    }
+
+    let mut stream = begin(&store, result, &policy(arguments, &config));
+    let mut buffer = vec![0; AT_ONCE];
+    let mut input: Box<dyn Read> = match file {
+        Some(path) => Box::new(File::open(path).with_context(|| format!("cannot read {}", path.display()))?),
+        None => Box::new(io::stdin().lock()),
+    };
+    loop {
+        let read = match input.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(read) => read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error).with_context(|| format!("cannot read {}", plain(&name))),
+        };
+        stream.write(buffer.get(..read).unwrap_or_default());
+    }
+    let spilled = stream.finish();
+
+    let warning = spilled.fault.as_ref().map(ToString::to_string);
+    if arguments.json {
+        output.json(&report(&spilled, warning.clone()))?;
+    } else {
+        output.bytes(&spilled.text)?;
+    }
+    if let Some(warning) = &warning {
+        output.say(&format!("plimsoll: warning: what is left out could not be saved: {}\n", plain(warning)))?;
+    }
+    if let Saved::First(first) = spilled.saved {
+        output.say(&format!(
+            "plimsoll: warning: only the first {first} of {} are saved; raise store.max_stream to keep more\n",
+            spilled.bytes
+        ))?;
+    }
+    Ok(if warning.is_some() && arguments.strict { Done::Failed } else { Done::Yes })
+}
+
+fn policy(arguments: &CapArgs, config: &Config) -> Policy {
+    let cap = match (arguments.max_bytes, arguments.max_tokens) {
+        (Some(bytes), _) => Cap::Bytes(Bytes(bytes)),
+        (None, Some(tokens)) => Cap::Tokens(Tokens(tokens)),
+        (None, None) => config.cap().map_or_else(Cap::default, Cap::Bytes),
+    };
+    let classic = arguments.shape.as_deref().map_or(config.classic(), |shape| shape == "classic");
+    Policy::new(cap).with_shape(if classic { Shape::Classic } else { Shape::Default })
+}
+
+fn report(spilled: &Spilled, warning: Option<String>) -> Report<'_> {
+    let (saved, saved_bytes) = match spilled.saved {
+        Saved::Whole => ("whole", spilled.bytes),
+        Saved::First(first) => ("first", first),
+        Saved::Not => ("not", Bytes(0)),
+    };
+    Report {
+        text: String::from_utf8_lossy(&spilled.text),
+        was_capped: spilled.was_capped,
+        artifact: spilled.artifact.as_ref().map(ToString::to_string),
+        bytes: spilled.bytes,
+        lines: spilled.lines,
+        omitted_bytes: spilled.omitted,
+        kind: spilled.kind.name(),
+        path: spilled.path.clone(),
+        saved,
+        saved_bytes,
+        warning,
+    }
+}

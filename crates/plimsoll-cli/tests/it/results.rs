@@ -1,0 +1,230 @@
+//! Tool results from outside: capped, stored, recalled, looked after.
+
+use crate::{Bench, Ran};
+
+/// A build log with its error in the middle.
+fn log(lines: usize) -> Vec<u8> {
+    let line = |n: usize| match n {
+        n if n == lines / 2 => "error[E0308]: mismatched types in crate number seven\n".to_owned(),
+        n => format!("   Compiling crate number {n} of the workspace\n"),
+    };
+    (1..=lines).map(line).collect::<String>().into_bytes()
+}
+
+fn id_of(ran: &Ran) -> String {
+    ran.json()["artifact"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn what_fits_is_unchanged_and_nothing_is_stored() {
+    let bench = Bench::new();
+    for input in [&b""[..], b"short", b"\xff\xfe not UTF-8 \x80", &[b'x'; 1000]] {
+        let ran = bench.pipe(["cap", "--max-bytes", "1000"], input);
+        assert_eq!(ran.code(0).bytes(), input);
+        assert_eq!(ran.err(), "");
+    }
+    assert!(!bench.stored());
+    assert_eq!(bench.pipe(["cap", "--max-bytes", "0"], b"").code(0).bytes(), b"");
+}
+
+#[test]
+fn what_does_not_fit_is_within_the_cap_and_recalled_byte_for_byte() {
+    let bench = Bench::new();
+    let log = log(5_000);
+    let capped = bench.pipe(["cap", "--max-bytes", "4KiB", "--session", "s", "--call", "c", "--tool", "Bash"], &log);
+    let text = capped.code(0).out();
+    assert!(text.len() <= 4096 && text.contains("error[E0308]: mismatched types"), "{text}");
+    assert!(text.contains("recall id s/c") && text.contains("results/s/c.txt"), "{text}");
+    assert_eq!(bench.run(["recall", "s/c"]).code(0).bytes(), log);
+    let without = bench.pipe(["cap", "--max-bytes", "4KiB", "--session", "s", "--call", "d", "--no-path"], &log);
+    assert!(!without.code(0).out().contains("results/s"), "no path");
+}
+
+#[test]
+fn caps_smaller_than_a_marker_still_hold() {
+    let bench = Bench::new();
+    let text = "日本語のテキスト🦀é".repeat(200);
+    for cap in [0, 1, 2, 3, 5, 16, 31, 64, 100, 255, 256, 257, 1_000] {
+        let ran = bench.pipe(["cap", "--max-bytes", &cap.to_string(), "--call", &cap.to_string()], text.as_bytes());
+        assert!(ran.code(0).bytes().len() <= cap, "{cap}");
+        assert!(std::str::from_utf8(ran.bytes()).is_ok(), "{cap}");
+    }
+}
+
+#[test]
+fn json_has_its_fields() {
+    let bench = Bench::new();
+    let ran = bench.pipe(["cap", "--json", "--max-bytes", "2000", "--session", "s", "--call", "c"], &log(1_000));
+    let report = ran.code(0).json();
+    let keys: Vec<&str> = report.as_object().unwrap().keys().map(String::as_str).collect();
+    insta::assert_snapshot!(keys.join(" "), @"artifact bytes kind lines omitted_bytes path saved saved_bytes text warning was_capped");
+    assert_eq!((report["was_capped"].as_bool(), report["lines"].as_u64()), (Some(true), Some(1_000)));
+    assert_eq!(std::fs::read(report["path"].as_str().unwrap()).unwrap(), log(1_000));
+    let small = bench.pipe(["cap", "--json"], b"small").code(0).json();
+    assert_eq!((small["text"].as_str(), small["artifact"].is_null()), (Some("small"), true));
+}
+
+#[test]
+fn a_text_that_was_shown_is_shown_again() {
+    let bench = Bench::new();
+    let log = log(2_000);
+    let cap = |bytes: &str, shape: &str| {
+        let arguments = ["cap", "--session", "s", "--call", "c", "--max-bytes", bytes, "--shape", shape];
+        bench.pipe(arguments, &log).code(0).bytes().to_vec()
+    };
+    let first = cap("3000", "default");
+    assert_eq!(cap("9000", "classic"), first, "a wider cap and another shape change nothing");
+    assert_eq!(cap("1MiB", "default"), first, "nor does one that the whole would fit");
+    let narrow = cap("1000", "classic");
+    assert!(narrow.len() <= 1000 && narrow != first);
+    assert_eq!(cap("3000", "default"), first, "the record stays");
+    std::fs::remove_file(bench.path("store/results/s/c.json")).unwrap();
+    assert_ne!(cap("9000", "classic"), first, "recomputed once the record is gone");
+}
+
+#[test]
+fn contents_of_one_call_are_told_apart() {
+    let bench = Bench::new();
+    let cap = |input: &[u8]| {
+        id_of(bench.pipe(["cap", "--json", "--max-bytes", "500", "--session", "s", "--call", "c"], input).code(0))
+    };
+    let (one, two) = (log(100), log(200));
+    let (first, second) = (cap(&one), cap(&two));
+    assert_eq!((first.as_str(), cap(&one)), ("s/c", first.clone()));
+    assert!(second.starts_with("s/c~"), "{second}");
+    let ran = bench.run(["recall", "s/c"]);
+    assert_eq!(ran.code(0).bytes(), one);
+    assert!(ran.err().contains(&second), "{}", ran.err());
+    assert_eq!(bench.run(["recall", "s/c", "--json"]).code(0).json()["others"][0], second);
+    assert_eq!(bench.run(["recall", &second]).code(0).bytes(), two);
+}
+
+#[test]
+fn odd_ids_are_mapped_and_hostile_ones_refused() {
+    let bench = Bench::new();
+    for (session, call) in
+        [("../../etc", "a/b"), ("", ".."), ("Sitzung ü", "call 1"), ("-x", "-y"), ("s", &"x".repeat(1_500))]
+    {
+        let ran =
+            bench.pipe(["cap", "--json", "--max-bytes", "500", "--session", session, "--call", call], &log(100));
+        let id = id_of(ran.code(0));
+        assert_eq!(bench.run(["recall", "--", &id]).code(0).bytes(), log(100), "{id}");
+    }
+    for hostile in ["", "../x", "a/../b", "a/b/c", "./b", "a\\b", "/etc/passwd", "a/%2e%2e", "a/\u{202e}b", "a"] {
+        let ran = bench.run(["recall", "--", hostile]);
+        assert!(!ran.code(2).err().is_empty(), "{hostile}");
+    }
+    assert!(!bench.path("etc").exists());
+}
+
+#[test]
+fn parts_are_recalled_by_bytes_lines_and_expression() {
+    let bench = Bench::new();
+    let log = log(5_000);
+    bench.pipe(["cap", "--max-bytes", "500", "--session", "s", "--call", "c"], &log).code(0);
+    let page = bench.run(["recall", "s/c", "--offset", "0"]);
+    assert_eq!(page.code(0).bytes(), &log[..48 * 1024]);
+    assert!(page.err().contains(&format!("[bytes 0-49152 of {}; next offset 49152]", log.len())), "{}", page.err());
+    let (mut at, mut pages) = (0, Vec::new());
+    while at < log.len() {
+        let page = bench.run(["recall", "s/c", "--offset", &at.to_string(), "--length", "40001"]);
+        pages.extend_from_slice(page.code(0).bytes());
+        at = pages.len();
+    }
+    assert_eq!(pages, log);
+    let lines = bench.run(["recall", "s/c", "--lines", "2:3"]).code(0).out();
+    insta::assert_snapshot!(lines, @"
+       Compiling crate number 2 of the workspace
+       Compiling crate number 3 of the workspace
+    ");
+    let grep = bench.run(["recall", "s/c", "--grep", r"error\[E\d+\]", "-C", "1"]).code(0).out();
+    insta::assert_snapshot!(grep, @"
+    2499-   Compiling crate number 2499 of the workspace
+    2500:error[E0308]: mismatched types in crate number seven
+    2501-   Compiling crate number 2501 of the workspace
+    ");
+    bench.run(["recall", "s/c", "--grep", "no such thing"]).code(1);
+    assert!(bench.run(["recall", "s/c", "--grep", "("]).code(2).err().contains('('));
+    let past = bench.run(["recall", "s/c", "--offset", &log.len().to_string()]);
+    assert!(past.code(1).err().contains(&format!("{} bytes", log.len())), "{}", past.err());
+}
+
+#[test]
+fn everything_stored_is_searched_archived_conversations_too() {
+    let bench = Bench::new();
+    bench.pipe(["cap", "--max-bytes", "500", "--session", "one", "--call", "c"], &log(100)).code(0);
+    bench.pipe(["cap", "--max-bytes", "500", "--session", "two", "--call", "c"], &log(300)).code(0);
+    let all = bench.run(["recall", "--search", "E0308]"]).code(0).out();
+    assert!(all.contains("one/c:50:") && all.contains("two/c:150:"), "{all}");
+    let one = bench.run(["recall", "--search", "E[0-9]+", "--regex", "--session", "one", "--json"]).code(0).json();
+    assert_eq!((one["id"].as_str(), one["line"].as_u64()), (Some("one/c"), Some(50)));
+    let body = bench.write("t.json", crate::body(12));
+    bench.run(["compact", body.to_str().unwrap(), "--target-tokens", "4000", "--json"]).code(0);
+    let found = bench.run(["recall", "--search", "look into file_1.txt"]).code(0).out();
+    assert!(found.contains("/~"), "{found}");
+    bench.run(["recall", "--search", "nowhere to be found"]).code(1);
+}
+
+#[test]
+fn the_store_is_looked_after() {
+    let bench = Bench::new();
+    assert!(bench.run(["store", "ls"]).code(0).err().contains("nothing is stored"));
+    bench.pipe(["cap", "--max-bytes", "500", "--session", "s", "--call", "c", "--tool", "Bash"], &log(100)).code(0);
+    bench.pipe(["cap", "--max-bytes", "500", "--session", "t", "--call", "d"], &log(200)).code(0);
+    let listed = bench.run(["store", "ls"]).code(0).out();
+    assert!(listed.contains("s/c") && listed.contains("t/d"), "{listed}");
+    assert_eq!(bench.run(["store", "ls", "s"]).code(0).out().lines().count(), 1);
+    let shown = bench.run(["store", "show", "s/c", "--json"]).code(0).json();
+    assert_eq!(
+        (shown["meta"]["tool"].as_str(), shown["bytes"].as_u64()),
+        (Some("Bash"), Some(log(100).len() as u64))
+    );
+    assert_eq!(bench.run(["store", "du", "--json"]).code(0).json()["sessions"].as_array().unwrap().len(), 2);
+    assert_eq!(bench.run(["store", "verify", "--json"]).code(0).json()["artifacts"], 2);
+    assert!(bench.run(["store", "prune", "--dry-run"]).code(0).out().contains("would free 0 B"));
+
+    std::fs::write(bench.path("store/results/s/c.txt"), b"altered").unwrap();
+    let verified = bench.run(["store", "verify"]);
+    assert!(verified.code(1).out().contains("s/c"), "{}", verified.out());
+
+    bench.run(["store", "rm", "s/c"]).code(0);
+    assert!(bench.run(["recall", "s/c"]).code(1).err().contains("nothing is stored as s/c"));
+    bench.run(["store", "rm", "t"]).code(0);
+    let gone = bench.run(["recall", "t/d"]).code(1).err();
+    assert!(gone.contains("is not stored any more"), "told apart from what never was: {gone}");
+    assert!(bench.run(["store", "rm", "t"]).code(1).err().contains("no session t"));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_store_that_fails_is_told_and_the_text_still_fits() {
+    let bench = Bench::new();
+    bench.write("store", "a file where the store should be");
+    let ran = bench.pipe(["cap", "--max-bytes", "2000"], &log(1_000));
+    let text = ran.code(0).out();
+    assert!(text.len() <= 2000 && text.contains("could NOT be saved"), "{text}");
+    assert!(ran.err().contains("warning") && ran.err().contains("store"), "{}", ran.err());
+    let strict = bench.pipe(["cap", "--max-bytes", "2000", "--strict"], &log(1_000));
+    assert_eq!(strict.code(1).out(), text);
+    bench.pipe(["cap", "--strict"], b"small").code(0);
+}
+
+#[test]
+fn over_the_quota_the_first_bytes_are_kept_and_the_text_says_so() {
+    let bench = Bench::new();
+    let log = log(1_000);
+    let mut command = bench.command();
+    command.env("PLIMSOLL_STORE_MAX_STREAM", "10000").args([
+        "cap",
+        "--max-bytes",
+        "2000",
+        "--session",
+        "s",
+        "--call",
+        "c",
+    ]);
+    let ran = bench.feed(command, &log);
+    assert!(ran.code(0).out().contains("first 10000 bytes saved"), "{}", ran.out());
+    assert!(ran.err().contains("only the first"), "{}", ran.err());
+    assert_eq!(bench.run(["recall", "s/c"]).code(0).bytes(), &log[..10_000]);
+}

@@ -1,0 +1,219 @@
+use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use plimsoll::cap::Shape;
+use plimsoll::id::{Folder, Key};
+use plimsoll_store::backend::{Backend, Created, Draft, Entry, Listing, Reader};
+use plimsoll_store::memory::MemoryStore;
+use plimsoll_store::{Quotas, Result};
+use proptest::prelude::*;
+
+use super::*;
+
+/// A store in memory that takes so many bytes and is full then.
+#[derive(Debug)]
+struct Full {
+    memory: MemoryStore,
+    room: AtomicU64,
+}
+
+impl Full {
+    fn after(room: u64) -> Store {
+        Store::new(Arc::new(Self { memory: MemoryStore::new(), room: AtomicU64::new(room) }))
+    }
+
+    fn take(&self, bytes: usize) -> Result<()> {
+        let bytes = bytes as u64;
+        let taken = self.room.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |room| room.checked_sub(bytes));
+        taken.map(drop).map_err(|_| StoreError::Full {
+            path: "memory".into(),
+            size: Bytes(bytes),
+            source: std::io::Error::from(std::io::ErrorKind::StorageFull),
+        })
+    }
+}
+
+#[derive(Debug)]
+struct FullDraft<'f> {
+    full: &'f Full,
+    draft: Box<dyn Draft + 'f>,
+}
+
+impl Draft for FullDraft<'_> {
+    fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        self.full.take(bytes.len())?;
+        self.draft.write(bytes)
+    }
+
+    fn publish(&mut self, key: &Key) -> Result<Created> {
+        self.draft.publish(key)
+    }
+}
+
+impl Backend for Full {
+    fn create(&self, key: &Key, parts: &[&[u8]]) -> Result<Created> {
+        self.take(parts.iter().map(|part| part.len()).sum())?;
+        self.memory.create(key, parts)
+    }
+
+    fn begin(&self, likely: &Key) -> Result<Box<dyn Draft + '_>> {
+        Ok(Box::new(FullDraft { full: self, draft: self.memory.begin(likely)? }))
+    }
+
+    fn open(&self, key: &Key, from: u64) -> Result<Option<Box<dyn Reader + '_>>> {
+        self.memory.open(key, from)
+    }
+
+    fn get(&self, key: &Key) -> Result<Option<Vec<u8>>> {
+        self.memory.get(key)
+    }
+
+    fn get_ranges(&self, key: &Key, ranges: &[Range<u64>]) -> Result<Option<Vec<Vec<u8>>>> {
+        self.memory.get_ranges(key, ranges)
+    }
+
+    fn head(&self, key: &Key) -> Result<Option<Entry>> {
+        self.memory.head(key)
+    }
+
+    fn list(&self, folder: &Folder) -> Result<Listing> {
+        self.memory.list(folder)
+    }
+
+    fn delete(&self, key: &Key) -> Result<bool> {
+        self.memory.delete(key)
+    }
+
+    fn sweep(&self, before: SystemTime) -> Result<u64> {
+        self.memory.sweep(before)
+    }
+
+    fn path(&self, key: &Key) -> Option<PathBuf> {
+        self.memory.path(key)
+    }
+}
+
+fn ids() -> (SessionId, ToolCallId) {
+    (SessionId::new("s"), ToolCallId::new("c"))
+}
+
+fn lines(count: usize) -> Vec<u8> {
+    (0..count).map(|n| format!("line {n} of the output\n")).collect::<String>().into_bytes()
+}
+
+fn stream(store: &Store, content: &[u8], pieces: usize, policy: &Policy) -> Spilled {
+    let (session, call) = ids();
+    let mut stream = begin(store, ToolResult::new(&session, &call), policy);
+    for piece in content.chunks(pieces.max(1)) {
+        stream.write(piece);
+    }
+    stream.finish()
+}
+
+fn at_once(store: &Store, content: &[u8], policy: &Policy) -> Spilled {
+    let (session, call) = ids();
+    spill(store, &ToolResult::new(&session, &call), content, policy)
+}
+
+#[test]
+fn the_frozen_text_is_shown_wherever_it_fits() {
+    let (store, content) = (Store::memory(), lines(1_000));
+    let first = at_once(&store, &content, &Policy::new(Bytes(2_000)));
+    let classic = Policy::new(Bytes(5_000)).with_shape(Shape::Classic);
+    assert_eq!(at_once(&store, &content, &classic).text, first.text, "a wider cap, another shape");
+    assert_eq!(at_once(&store, &content, &Policy::new(Bytes(1 << 20))).text, first.text, "a cap that all would fit");
+    assert_eq!(stream(&store, &content, 777, &Policy::new(Bytes(1 << 20))).text, first.text, "the same by stream");
+    let narrow = at_once(&store, &content, &Policy::new(Bytes(500)));
+    assert!(narrow.text.len() <= 500 && narrow.artifact == first.artifact);
+    let again = at_once(&store, &content, &Policy::new(Bytes(2_000)));
+    assert_eq!(again.text, first.text, "a narrower cap left the record alone");
+    assert_eq!(
+        (again.omitted, again.lines, again.kind, again.bytes),
+        (first.omitted, 1_000, first.kind, first.bytes)
+    );
+}
+
+#[test]
+fn once_the_record_is_gone_the_text_is_made_anew() {
+    let (store, content) = (Store::memory(), lines(1_000));
+    let first = at_once(&store, &content, &Policy::new(Bytes(2_000)));
+    store.backend().delete(&Record::Meta(first.artifact.clone().unwrap()).key()).unwrap();
+    let wide = at_once(&store, &content, &Policy::new(Bytes(5_000)));
+    assert!(wide.text.len() > 2_000);
+    assert_eq!(at_once(&store, &content, &Policy::new(Bytes(9_000))).text, wide.text, "and frozen again");
+}
+
+#[test]
+fn a_full_store_gives_the_snipped_text_an_honest_note_and_the_fault() {
+    let content = lines(100_000);
+    for room in [0, 1_000_000, content.len() as u64] {
+        let policy = Policy::new(Bytes(3_000));
+        for spilled in
+            [at_once(&Full::after(room), &content, &policy), stream(&Full::after(room), &content, 4_096, &policy)]
+        {
+            let text = String::from_utf8(spilled.text).unwrap();
+            assert!(text.len() <= 3_000 && text.contains("could NOT be saved"), "{room}: {text}");
+            assert!(matches!(spilled.fault, Some(StoreError::Full { .. })) && spilled.artifact.is_none());
+            assert_eq!((spilled.saved, spilled.bytes), (Saved::Not, Bytes::from(content.len())));
+        }
+    }
+    let within = at_once(&Full::after(0), b"small", &Policy::default());
+    assert!(within.fault.is_none() && within.text == b"small");
+}
+
+#[test]
+fn over_the_quota_the_first_bytes_are_saved_and_the_text_says_how_many() {
+    let quotas = Quotas { max_artifact: 5_000, max_stream: 7_000, ..Quotas::default() };
+    let (content, policy) = (lines(1_000), Policy::new(Bytes(2_000)));
+    let store = Store::memory().with_quotas(quotas);
+    let spilled = at_once(&store, &content, &policy);
+    assert_eq!(spilled.saved, Saved::First(Bytes(5_000)));
+    assert!(String::from_utf8_lossy(&spilled.text).contains("first 5000 bytes saved"));
+    assert_eq!(store.recall(&spilled.artifact.unwrap().into()).unwrap(), &content[..5_000]);
+    assert_eq!(at_once(&store, &content, &Policy::new(Bytes(1 << 20))).text, spilled.text, "found by its whole hash");
+    let streamed = stream(&Store::memory().with_quotas(quotas), &content, 100, &policy);
+    assert_eq!(streamed.saved, Saved::First(Bytes(7_000)));
+}
+
+#[test]
+fn an_async_caller_gets_the_same() {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let (session, call) = ids();
+    let content = lines(1_000);
+    let policy = Policy::new(Bytes(2_000));
+    let spilled = runtime.block_on(async {
+        let store = Store::memory();
+        spill_async(&store, &ToolResult::new(&session, &call).of_tool("Bash"), content.clone(), &policy).await
+    });
+    let result = ToolResult::new(&session, &call).of_tool("Bash");
+    assert_eq!(spilled.text, spill(&Store::memory(), &result, &content, &policy).text);
+}
+
+#[test]
+fn results_of_one_batch_are_within_its_budget_together() {
+    let (store, session) = (Store::memory(), SessionId::new("s"));
+    let calls: Vec<ToolCallId> = (0..10).map(|n| ToolCallId::new(&format!("c{n}"))).collect();
+    let content = lines(400);
+    let results: Vec<(ToolResult<'_>, &[u8])> =
+        calls.iter().map(|call| (ToolResult::new(&session, call), content.as_slice())).collect();
+    let cap = Bytes::from(content.len() * 10 / 9);
+    let spilled = spill_batch(&store, &results, &Policy::new(cap), Bytes(20_000));
+    assert!(spilled.iter().map(|one| one.text.len()).sum::<usize>() <= 20_000);
+    assert!(spilled.iter().all(|one| one.was_capped && one.text.len() > 1_000), "each gets a fair share");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn a_stream_shows_what_the_whole_shows(count in 0..400usize, piece in 1..3_000usize, limit in 0..6_000u64) {
+        let (content, policy) = (lines(count), Policy::new(Bytes(limit)));
+        let (whole, streamed) = (at_once(&Store::memory(), &content, &policy), stream(&Store::memory(), &content, piece, &policy));
+        prop_assert!(whole.text.len() as u64 <= limit);
+        prop_assert_eq!(&whole.text, &streamed.text);
+        prop_assert_eq!((whole.bytes, whole.lines, whole.kind, whole.omitted), (streamed.bytes, streamed.lines, streamed.kind, streamed.omitted));
+        prop_assert_eq!(whole.artifact, streamed.artifact);
+    }
+}

@@ -1,0 +1,68 @@
+//! What is searched for.
+
+use grep_matcher::{LineMatchKind, Match, Matcher};
+use grep_regex::{RegexMatcher, RegexMatcherBuilder};
+
+use crate::error::{Result, StoreError};
+
+/// A text or a regular expression to search lines for. It never matches across lines.
+///
+/// ```
+/// use plimsoll_store::Pattern;
+/// let literal = Pattern::literal("a.b")?;
+/// let regex = Pattern::regex(r"(?i)error\[E\d+\]")?;
+/// assert!(Pattern::regex("(").is_err());
+/// # Ok::<(), plimsoll_store::StoreError>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Pattern {
+    matcher: RegexMatcher,
+}
+
+impl Pattern {
+    /// Takes a text as it is.
+    ///
+    /// # Errors
+    /// [`StoreError::Pattern`] if it is empty or contains a line feed.
+    pub fn literal(text: &str) -> Result<Self> {
+        Self::build(text, true)
+    }
+
+    /// Takes a regular expression, in the syntax of the crate `regex`. `^` and `$` match at the ends of a line.
+    ///
+    /// # Errors
+    /// [`StoreError::Pattern`] if it is none, or demands a line feed.
+    #[doc(alias = "grep")]
+    pub fn regex(expression: &str) -> Result<Self> {
+        Self::build(expression, false)
+    }
+
+    fn build(pattern: &str, literal: bool) -> Result<Self> {
+        let refuse = |reason: String| StoreError::Pattern { pattern: pattern.to_owned(), reason };
+        if pattern.is_empty() {
+            return Err(refuse("it is empty".to_owned()));
+        }
+        RegexMatcherBuilder::new()
+            .multi_line(true)
+            .fixed_strings(literal)
+            .line_terminator(Some(b'\n'))
+            .build(pattern)
+            .map(|matcher| Self { matcher })
+            .map_err(|error| refuse(error.to_string().replace('\n', " ")))
+    }
+
+    /// Finds a match in a line, from a byte on.
+    pub(crate) fn find(&self, line: &[u8], from: usize) -> Option<Match> {
+        if from > line.len() {
+            return None;
+        }
+        // The error type has no values.
+        self.matcher.find_at(line, from).ok().flatten()
+    }
+
+    /// Finds a byte of the next line that may match, in lines that begin at the start.
+    pub(crate) fn candidate(&self, lines: &[u8]) -> Option<usize> {
+        let found = self.matcher.find_candidate_line(lines).ok().flatten();
+        found.map(|(LineMatchKind::Confirmed(at) | LineMatchKind::Candidate(at))| at)
+    }
+}

@@ -1,0 +1,180 @@
+//! `Capper`: capping as the text comes in, with head, tail and a bounded buffer; and `cap`, the same in one push.
+
+use std::borrow::Cow;
+
+use super::kind::Kind;
+use super::policy::{Capped, Naming, Policy};
+use super::preview::{self, Seen};
+use super::scan::Scan;
+use crate::Bytes;
+
+/// The least and the most that is held of each end beyond what the cap needs: escape sequences collapse, so it can
+/// take much raw text to fill a preview.
+const WINDOW: std::ops::RangeInclusive<usize> = 64 * 1024..=1024 * 1024;
+
+/// Caps a text that is at hand.
+///
+/// At or under the cap it is returned unchanged, byte for byte. Over it, the result is never longer than the cap,
+/// marker included. The same text, policy and naming give the same result, always.
+///
+/// ```
+/// use plimsoll::Bytes;
+/// use plimsoll::cap::{Naming, Policy, cap};
+/// let policy = Policy::new(Bytes(4_096));
+/// assert_eq!(cap(b"short", &policy, &Naming::unsaved()).text, b"short".as_slice());
+///
+/// let text = "one line of many\n".repeat(1_000);
+/// let capped = cap(text.as_bytes(), &policy, &Naming::unsaved());
+/// assert!(capped.was_capped && capped.text.len() <= 4_096);
+/// assert_eq!((capped.bytes, capped.lines), (Bytes(17_000), 1_000));
+/// assert!(capped.as_str().contains("could NOT be saved: run again with narrower output"));
+/// ```
+pub fn cap<'t>(text: &'t [u8], policy: &Policy, naming: &Naming<'_>) -> Capped<'t> {
+    if text.len() > policy.cap.limit() {
+        let mut capper = Capper::new(*policy);
+        capper.push(text);
+        return capper.finish(naming);
+    }
+    unchanged(Cow::Borrowed(text), policy)
+}
+
+fn unchanged<'t>(text: Cow<'t, [u8]>, policy: &Policy) -> Capped<'t> {
+    let feeds = memchr::memchr_iter(b'\n', &text).count() as u64;
+    let lines = feeds + u64::from(text.last().is_some_and(|byte| *byte != b'\n'));
+    let kind = policy.kind.unwrap_or_else(|| Kind::detect(&text, policy.hint));
+    Capped { was_capped: false, omitted: Bytes(0), bytes: Bytes::from(text.len()), lines, kind, marker: None, text }
+}
+
+/// Caps a stream: it holds the ends of the text and what stands out between them, never the whole.
+///
+/// How the text is divided into pushes makes no difference. Memory depends on the cap alone.
+///
+/// Whoever stores what is over the cap begins when [`would_exceed`](Self::would_exceed) says so, with what was
+/// [`held`](Self::held) so far:
+///
+/// ```
+/// use plimsoll::Bytes;
+/// use plimsoll::cap::{Capper, Naming, Policy};
+///
+/// let mut stored: Option<Vec<u8>> = None;
+/// let mut capper = Capper::new(Policy::new(Bytes(1_024)));
+/// for chunk in [[b'a'; 1_000], [b'b'; 1_000], [b'c'; 1_000]] {
+///     if stored.is_none() && capper.would_exceed(chunk.len()) {
+///         stored = Some(capper.held().to_vec());
+///     }
+///     if let Some(stored) = &mut stored {
+///         stored.extend(chunk);
+///     }
+///     capper.push(&chunk);
+/// }
+/// assert_eq!(stored.map(|stored| stored.len()), Some(3_000));
+/// let id = "s1/toolu_01".parse()?;
+/// let capped = capper.finish(&Naming::whole(&id));
+/// assert!(capped.was_capped && capped.text.len() <= 1_024);
+/// # Ok::<(), plimsoll::id::IdError>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Capper {
+    policy: Policy,
+    limit: usize,
+    total: u64,
+    /// The first bytes, up to the window.
+    head: Vec<u8>,
+    window: usize,
+    /// What comes after the head, its last window or more.
+    tail: Vec<u8>,
+    /// Begun when the head is full: until then the kind of content is not decided.
+    scan: Option<Scan>,
+}
+
+impl Capper {
+    /// Begins a text.
+    pub fn new(policy: Policy) -> Self {
+        let limit = policy.cap.limit();
+        let window = limit.saturating_mul(4).clamp(*WINDOW.start(), *WINDOW.end()).max(limit.saturating_add(1));
+        Self { policy, limit, total: 0, head: Vec::new(), window, tail: Vec::new(), scan: None }
+    }
+
+    /// Takes the next bytes of the text.
+    pub fn push(&mut self, bytes: &[u8]) {
+        self.total = self.total.saturating_add(bytes.len() as u64);
+        let room = (self.window - self.head.len()).min(bytes.len());
+        let (first, rest) = bytes.split_at_checked(room).unwrap_or((bytes, &[]));
+        self.head.extend_from_slice(first);
+        if self.scan.is_none() && self.head.len() == self.window {
+            self.scan = Some(self.begin());
+        }
+        if rest.is_empty() {
+            return;
+        }
+        if let Some(scan) = &mut self.scan {
+            scan.feed(rest);
+        }
+        if rest.len() >= self.window {
+            self.tail.clear();
+            self.tail.extend_from_slice(rest.get(rest.len() - self.window..).unwrap_or_default());
+        } else {
+            // Twice the window, so that what is moved to the front was paid for by what came in.
+            if self.tail.len() + rest.len() > self.window * 2 {
+                let old = (self.tail.len() + rest.len()).saturating_sub(self.window).min(self.tail.len());
+                self.tail.drain(..old);
+            }
+            self.tail.extend_from_slice(rest);
+        }
+    }
+
+    fn begin(&self) -> Scan {
+        let kind = self.policy.kind.unwrap_or_else(|| Kind::detect(&self.head, self.policy.hint));
+        let otherwise = self.policy.hint.filter(|hint| *hint != Kind::Json).unwrap_or(Kind::Text);
+        let mut scan = Scan::new(kind, otherwise, self.limit, &self.head);
+        scan.feed(&self.head);
+        scan
+    }
+
+    /// Tells whether the text is over the cap: from here on it will be cut.
+    pub fn exceeded(&self) -> bool {
+        self.total > self.limit as u64
+    }
+
+    /// Tells whether the text would be over the cap with this many bytes more.
+    pub fn would_exceed(&self, more: usize) -> bool {
+        self.total.saturating_add(more as u64) > self.limit as u64
+    }
+
+    /// Gives the bytes that are held from the text's beginning: all of them as long as it is within the cap.
+    pub fn held(&self) -> &[u8] {
+        &self.head
+    }
+
+    /// Gives how many bytes were pushed.
+    pub fn bytes(&self) -> Bytes {
+        Bytes(self.total)
+    }
+
+    /// How many bytes of the text are held in all.
+    #[cfg(test)]
+    pub(super) fn holds(&self) -> usize {
+        self.head.capacity() + self.tail.capacity() + self.scan.as_ref().map_or(0, Scan::holds)
+    }
+
+    /// Ends the text, and gives what is shown of it.
+    pub fn finish(mut self, naming: &Naming<'_>) -> Capped<'static> {
+        if !self.exceeded() {
+            return unchanged(Cow::Owned(self.head), &self.policy);
+        }
+        let scan = self.scan.take().unwrap_or_else(|| self.begin());
+        let tail = self.last_window();
+        let seen = Seen { head: &self.head, tail: &tail, total: self.total, found: &scan.finish() };
+        preview::compose(&seen, &self.policy, self.limit, naming)
+    }
+
+    /// The last window of the text, in one piece.
+    fn last_window(&mut self) -> Vec<u8> {
+        let old = self.tail.len().saturating_sub(self.window);
+        self.tail.drain(..old);
+        let missing = (self.window - self.tail.len()).min(self.head.len());
+        let mut last = self.head.get(self.head.len() - missing..).unwrap_or_default().to_vec();
+        last.append(&mut self.tail);
+        last
+    }
+}

@@ -1,0 +1,281 @@
+//! Passing over a text line by line where there is something to find, and quickly where there is not.
+
+use std::sync::LazyLock;
+
+use aho_corasick::{AhoCorasick, Span, packed};
+
+use super::diff::DiffFiles;
+use super::finds::Finds;
+use super::notable::{OUTLINE, TROUBLE, Weight, weigh};
+use super::screen::without_colours;
+
+/// How much is looked at in one go. What is found does not depend on how the text was pushed, as it is always divided
+/// at the same places.
+const BLOCK: usize = 64 * 1024;
+/// A line longer than this is looked at in pieces.
+const CARRY: usize = 16 * 1024;
+/// What two pieces of a long line have in common, so that nothing is missed at the seam.
+const OVERLAP: usize = 64;
+/// How much of a long line is looked at around a place, before it and after.
+const AROUND: (usize, usize) = (80, 400);
+/// Places in one line that are weighed.
+const PLACES: usize = 6;
+
+/// What is looked for in lines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Look {
+    /// Nothing: lines are counted.
+    Count,
+    /// Errors and the like.
+    Trouble,
+    /// Headings and definitions; in some files each line has its number and this character before it.
+    Outline { after: char },
+    /// The files and hunks of a patch.
+    Diff,
+}
+
+impl Look {
+    /// Headings and definitions of a file that begins so. Tools that read files may put a number before each line, with
+    /// an arrow or a tab after it.
+    pub(super) fn outline(head: &[u8]) -> Self {
+        let lines = head.split(|byte| *byte == b'\n').take(3);
+        let numbered = |after: char| lines.clone().all(|line| unnumbered(line, after).is_some());
+        Self::Outline { after: ['→', '\t'].into_iter().find(|after| numbered(*after)).unwrap_or('\n') }
+    }
+}
+
+/// What a line says after its number.
+fn unnumbered(line: &[u8], after: char) -> Option<&[u8]> {
+    let line = line.trim_ascii_start();
+    let digits = line.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let rest = line.get(digits..).filter(|_| digits > 0)?;
+    rest.strip_prefix(after.encode_utf8(&mut [0; 4]).as_bytes())
+}
+
+/// The passing itself.
+#[derive(Debug, Clone)]
+pub(super) struct Lines {
+    look: Look,
+    /// Not yet looked at. But for the first block it begins with the end of what was: a line feed, or a seam.
+    waiting: Vec<u8>,
+    /// Where `waiting` begins in the text.
+    offset: u64,
+    /// Whether it begins within a long line of which something was noted.
+    noted: bool,
+    /// Line feeds before `waiting`.
+    feeds: u64,
+    last: Option<u8>,
+    /// The part of a line at hand, without colours.
+    plain: Vec<u8>,
+    pub(super) finds: Finds,
+    pub(super) diff: DiffFiles,
+}
+
+impl Lines {
+    pub(super) fn new(look: Look, limit: usize) -> Self {
+        Self {
+            look,
+            waiting: Vec::new(),
+            offset: 0,
+            noted: false,
+            feeds: 0,
+            last: None,
+            plain: Vec::new(),
+            finds: Finds::new(limit, matches!(look, Look::Outline { after } if after != '\n')),
+            diff: DiffFiles::new(limit),
+        }
+    }
+
+    pub(super) fn feed(&mut self, mut bytes: &[u8]) {
+        self.last = bytes.last().copied().or(self.last);
+        if !matches!(self.look, Look::Trouble | Look::Outline { .. }) {
+            self.feeds += memchr::memchr_iter(b'\n', bytes).count() as u64;
+            if self.look == Look::Diff {
+                self.diff.feed(bytes);
+            }
+            return;
+        }
+        while !bytes.is_empty() {
+            let room = (BLOCK - self.waiting.len()).min(bytes.len());
+            let (now, later) = bytes.split_at_checked(room).unwrap_or((bytes, &[]));
+            self.waiting.extend_from_slice(now);
+            bytes = later;
+            if self.waiting.len() == BLOCK {
+                self.look(false);
+            }
+        }
+    }
+
+    /// Passes over bytes in which nothing is to be found, before the first that are [fed](Self::feed).
+    pub(super) fn skip(&mut self, bytes: &[u8]) {
+        self.last = bytes.last().copied().or(self.last);
+        self.feeds += memchr::memchr_iter(b'\n', bytes).count() as u64;
+        self.offset += bytes.len() as u64;
+    }
+
+    #[cfg(test)]
+    pub(super) fn holds(&self) -> usize {
+        self.waiting.capacity() + self.finds.holds()
+    }
+
+    /// Ends the text, and gives the number of lines; a last one without a line feed counts.
+    pub(super) fn finish(&mut self) -> u64 {
+        self.look(true);
+        self.diff.finish();
+        self.feeds + u64::from(self.last.is_some_and(|byte| byte != b'\n'))
+    }
+
+    /// Looks at what is waiting, up to its last line feed; at all of it if it is the end, or in the middle of a long
+    /// line.
+    fn look(&mut self, end: bool) {
+        let mut waiting = std::mem::take(&mut self.waiting);
+        let whole = memchr::memrchr(b'\n', &waiting).map_or(0, |feed| feed + 1);
+        let long = !end && waiting.len() - whole > CARRY;
+        let (upto, keep) = if end {
+            (waiting.len(), waiting.len())
+        } else if long {
+            (waiting.len(), waiting.len() - OVERLAP)
+        } else {
+            (whole, whole - 1)
+        };
+        let region = waiting.get(..upto).unwrap_or_default();
+        let noted = match self.look {
+            Look::Trouble => self.search(region, &SEARCH_TROUBLE),
+            Look::Outline { after: '→' } => self.search(region, &SEARCH_AFTER_ARROW),
+            Look::Outline { after: '\t' } => self.search(region, &SEARCH_AFTER_TAB),
+            Look::Outline { .. } => self.search(region, &SEARCH_OUTLINE),
+            Look::Count | Look::Diff => false,
+        };
+        self.noted = long && (noted || self.noted && whole == 0);
+        self.feeds += memchr::memchr_iter(b'\n', waiting.get(..keep).unwrap_or_default()).count() as u64;
+        self.offset += keep as u64;
+        waiting.drain(..keep);
+        self.waiting = waiting;
+    }
+
+    /// Notes the lines that stand out; tells whether the last one, which may go on, is among them.
+    fn search(&mut self, region: &[u8], search: &Search) -> bool {
+        let mut at = 0;
+        let (mut counted, mut last) = (0, 0);
+        let mut number = self.feeds + 1;
+        let mut places = 0;
+        let mut best: Option<(Weight, usize)> = None;
+        let mut line = 0..0;
+        let mut noted = false;
+        loop {
+            let hit = search.find(region, at);
+            // Past the line at hand: what was the best in it is noted.
+            if let Some((weight, place)) = best
+                && hit.is_none_or(|(start, _)| start >= line.end)
+            {
+                number += match line.start - counted {
+                    // The next line, where every line has something.
+                    length if length > 0 && length == last => 1,
+                    _ => {
+                        memchr::memchr_iter(b'\n', region.get(counted..line.start).unwrap_or_default()).count() as u64
+                    }
+                };
+                (counted, last) = (line.start, line.end + 1 - line.start);
+                self.note(region, &line, place, (number, weight));
+                noted |= line.end == region.len();
+                best = None;
+            }
+            let Some((mut start, end)) = hit else {
+                return noted;
+            };
+            let anchored = region.get(start) == Some(&b'\n');
+            start += usize::from(anchored);
+            if start >= line.end {
+                let from = memchr::memrchr(b'\n', region.get(..start).unwrap_or_default()).map_or(0, |feed| feed + 1);
+                let rest = region.get(start..).unwrap_or_default();
+                line = from..memchr::memchr(b'\n', rest).map_or(region.len(), |feed| start + feed);
+                places = 0;
+            }
+            places += 1;
+            let known = self.noted && line.start == 0;
+            let weight = if known {
+                None
+            } else if anchored {
+                Some(Weight::Mention)
+            } else if let Look::Outline { after } = self.look {
+                // The number must be all that stands before it.
+                let before = region.get(line.start..start + after.len_utf8()).unwrap_or_default();
+                unnumbered(before, after).filter(|rest| rest.is_empty()).map(|_| Weight::Mention)
+            } else {
+                let (from, to) = around(&line, start);
+                self.weigh(region.get(from..to).unwrap_or_default(), start - from)
+            };
+            if let Some(weight) = weight
+                && best.is_none_or(|(known, _)| weight > known)
+            {
+                best = Some((weight, start));
+            }
+            let done = known || places >= PLACES || best.is_some_and(|(weight, _)| weight == Weight::Failure);
+            // The line feed at the end may begin the next match.
+            at = if done { line.end.max(start) } else { end };
+        }
+    }
+
+    /// Weighs a place in part of a line, as it reads without colours.
+    fn weigh(&mut self, window: &[u8], at: usize) -> Option<Weight> {
+        if memchr::memchr(0x1B, window).is_none() {
+            return weigh(window, at);
+        }
+        let (before, after) = window.split_at_checked(at)?;
+        self.plain.clear();
+        without_colours(before, &mut self.plain);
+        let at = self.plain.len();
+        without_colours(after, &mut self.plain);
+        weigh(&self.plain, at)
+    }
+
+    fn note(&mut self, region: &[u8], line: &std::ops::Range<usize>, place: usize, (number, weight): (u64, Weight)) {
+        let (from, to) = around(line, place);
+        let window = region.get(from..to).unwrap_or_default();
+        let following = region.get((line.end + 1).min(region.len())..).unwrap_or_default();
+        let window = if matches!(self.look, Look::Outline { .. }) { window.trim_ascii_start() } else { window };
+        // Of a long line, the place that is shown counts, not where the line begins.
+        self.finds.note((number, self.offset + from as u64, weight), window, following);
+    }
+}
+
+/// The part of a line that is looked at around a place: all of it, if it is not long.
+fn around(line: &std::ops::Range<usize>, place: usize) -> (usize, usize) {
+    let (before, after) = AROUND;
+    let from = if place - line.start <= before * 2 { line.start } else { place - before };
+    (from, line.end.min(place + after))
+}
+
+/// A search for many short strings at once: by SIMD where the machine has it, else by an automaton.
+#[derive(Debug, Clone)]
+enum Search {
+    Packed(packed::Searcher),
+    Automaton(AhoCorasick),
+    Nothing,
+}
+
+static SEARCH_TROUBLE: LazyLock<Search> = LazyLock::new(|| Search::new(&TROUBLE));
+static SEARCH_OUTLINE: LazyLock<Search> = LazyLock::new(|| Search::new(&OUTLINE));
+static SEARCH_AFTER_ARROW: LazyLock<Search> =
+    LazyLock::new(|| Search::new(&OUTLINE.map(|line| line.replace('\n', "→"))));
+static SEARCH_AFTER_TAB: LazyLock<Search> =
+    LazyLock::new(|| Search::new(&OUTLINE.map(|line| line.replace('\n', "\t"))));
+
+impl Search {
+    fn new(words: &[impl AsRef<[u8]>]) -> Self {
+        match packed::Searcher::new(words) {
+            Some(packed) => Self::Packed(packed),
+            None => AhoCorasick::new(words).map_or(Self::Nothing, Self::Automaton),
+        }
+    }
+
+    fn find(&self, text: &[u8], from: usize) -> Option<(usize, usize)> {
+        let span = Span { start: from.min(text.len()), end: text.len() };
+        let found = match self {
+            Self::Packed(packed) => packed.find_in(text, span),
+            Self::Automaton(automaton) => automaton.find(aho_corasick::Input::new(text).span(span)),
+            Self::Nothing => None,
+        };
+        found.map(|found| (found.start(), found.end()))
+    }
+}

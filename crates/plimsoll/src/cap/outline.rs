@@ -1,0 +1,275 @@
+//! Showing the structure of JSON within a size: as much detail as fits.
+
+use super::json::{Container, Json, Value};
+use super::screen::floor_grapheme;
+
+/// How much is shown.
+#[derive(Debug, Clone, Copy)]
+struct Detail {
+    /// Keys of an object, elements of an array: at the top; each level deeper has fewer.
+    keys: usize,
+    elements: usize,
+    /// Bytes of a scalar.
+    scalar: usize,
+    /// Levels.
+    depth: usize,
+}
+
+/// How many steps there are from the most detail to the least.
+const STEPS: usize = 40;
+
+/// How many of several values are shown that are told by their keys or lengths only.
+const LIKE: usize = 2;
+
+/// The most that an array takes that is shown whatever its level, in bytes.
+const SHORT: usize = 32;
+
+/// The most that the keys of an object take that is shown by them alone, in bytes.
+const KEYS: usize = 80;
+
+/// How often a little more is tried once something fits.
+const ATTEMPTS: usize = 40;
+
+/// The detail of a step: each has less of everything than the one before.
+fn detail(step: usize) -> Detail {
+    let of = |most: usize, keeps: usize, least: usize| {
+        (0..step).fold(most * 1_000, |left, _| left * keeps / 100).div_ceil(1_000).max(least)
+    };
+    Detail {
+        keys: of(400, 88, 3),
+        elements: of(24, 90, 1),
+        scalar: of(400, 91, 16),
+        depth: 7 - step * 6 / (STEPS - 1),
+    }
+}
+
+/// Gives the outline with the most detail that fits, and whether more could be shown if there were room; none if not
+/// even the least fits.
+pub(super) fn outline(json: &Json, most: usize) -> Option<(String, bool)> {
+    let (step, mut best) = (0..STEPS).find_map(|step| Some((step, page(json, detail(step), most)?)))?;
+    if step == 0 {
+        return Some((best, false));
+    }
+    // What room is left goes to one thing after the other, as long as it fits.
+    let mut at = detail(step);
+    let mut open = [true; 4];
+    for turn in 0..ATTEMPTS {
+        let which = turn % open.len();
+        let mut more = at;
+        match which {
+            0 => more.depth += 1,
+            1 => more.elements += more.elements / 4 + 1,
+            2 => more.keys += more.keys / 4 + 1,
+            _ => more.scalar += more.scalar / 4 + 1,
+        }
+        if let Some(still) = open.get_mut(which).filter(|open| **open) {
+            match page(json, more, most) {
+                Some(text) => (at, best) = (more, text),
+                None => *still = false,
+            }
+        }
+    }
+    Some((best, true))
+}
+
+fn page(json: &Json, detail: Detail, most: usize) -> Option<String> {
+    let mut page = Page { json, detail, most, text: String::new() };
+    page.value(0, 0)?;
+    page.put("\n")?;
+    Some(page.text)
+}
+
+struct Page<'j> {
+    json: &'j Json,
+    detail: Detail,
+    most: usize,
+    text: String,
+}
+
+impl Page<'_> {
+    /// Writes, unless it would be too much.
+    fn put(&mut self, text: &str) -> Option<()> {
+        (self.text.len() + text.len() <= self.most).then(|| self.text.push_str(text))
+    }
+
+    fn line(&mut self, depth: usize) -> Option<()> {
+        self.put("\n")?;
+        (0..depth).try_for_each(|_| self.put("  "))
+    }
+
+    fn value(&mut self, at: usize, depth: usize) -> Option<()> {
+        let json = self.json;
+        match json.value(at)? {
+            Value::Scalar(text, length) => {
+                let shown = scalar(text, *length, self.detail.scalar);
+                self.put(&shown)
+            }
+            Value::Object(container) if container.count == 0 => self.put("{}"),
+            Value::Array(container) if container.count == 0 => self.put("[]"),
+            Value::Object(container) => {
+                let open = if container.open { ", broken off" } else { "" };
+                if depth >= self.detail.depth {
+                    return self.keys(container);
+                }
+                let most = (self.detail.keys >> depth).max(self.detail.keys.min(8));
+                let shown = self.telling(container.kept.get(..most).unwrap_or(&container.kept), depth);
+                if shown.is_empty() {
+                    return self.keys(container);
+                }
+                self.put("{")?;
+                for (nth, (key, node)) in shown.iter().enumerate() {
+                    self.put(if nth == 0 { "" } else { "," })?;
+                    self.line(depth + 1)?;
+                    let key = scalar(key, key.len() as u64, self.detail.scalar.max(40));
+                    self.put(&key)?;
+                    self.put(": ")?;
+                    self.value(*node, depth + 1)?;
+                }
+                self.rest(container.count, shown.len(), ("keys", open), depth)?;
+                self.put("}")
+            }
+            Value::Array(container) => {
+                let open = if container.open { ", broken off" } else { "" };
+                if depth >= self.detail.depth && !self.is_short(container) {
+                    return self.put(&format!("[...{} elements{open}]", container.count));
+                }
+                let most = (self.detail.elements >> depth).max(self.detail.elements.min(1));
+                let shown = self.telling(container.kept.get(..most).unwrap_or(&container.kept), depth);
+                if shown.is_empty() {
+                    return self.put(&format!("[...{} elements{open}]", container.count));
+                }
+                let flat = shown.iter().all(|(_, node)| matches!(json.value(*node), Some(Value::Scalar(..))));
+                self.put("[")?;
+                for (nth, (_, node)) in shown.iter().enumerate() {
+                    if flat {
+                        self.put(if nth == 0 { "" } else { ", " })?;
+                    } else {
+                        self.put(if nth == 0 { "" } else { "," })?;
+                        self.line(depth + 1)?;
+                    }
+                    self.value(*node, depth + 1)?;
+                }
+                if flat && !shown.is_empty() && open.is_empty() {
+                    let left = container.count - shown.len() as u64;
+                    if left > 0 {
+                        self.put(&format!(", ...{left} more elements, {} in all", container.count))?;
+                    }
+                    return self.put("]");
+                }
+                self.rest(container.count, shown.len(), ("elements", open), depth)?;
+                self.put("]")
+            }
+        }
+    }
+
+    /// Of values that are shown by their keys or lengths only, the first few tell all there is to tell.
+    fn telling<'k>(&self, shown: &'k [(String, usize)], depth: usize) -> &'k [(String, usize)] {
+        let is_container =
+            |(_, node): &(String, usize)| !matches!(self.json.value(*node), None | Some(Value::Scalar(..)));
+        if depth + 1 < self.detail.depth || !shown.iter().all(is_container) {
+            return shown;
+        }
+        shown.get(..LIKE).unwrap_or(shown)
+    }
+
+    /// Whether an array takes no more room than to say how long it is.
+    fn is_short(&self, container: &Container) -> bool {
+        let size = |(_, node): &(String, usize)| match self.json.value(*node) {
+            Some(Value::Scalar(text, length)) if text.len() as u64 == *length => Some(text.len() + 2),
+            _ => None,
+        };
+        let sizes: Option<Vec<usize>> = container.kept.iter().map(size).collect();
+        container.kept.len() as u64 == container.count
+            && sizes.is_some_and(|sizes| sizes.iter().sum::<usize>() <= SHORT)
+    }
+
+    /// Shows an object by its keys alone.
+    fn keys(&mut self, container: &Container) -> Option<()> {
+        let mut left = self.detail.scalar.clamp(16, KEYS);
+        let mut keys: Vec<String> = Vec::new();
+        for (key, _) in &container.kept {
+            let Some(rest) = left.checked_sub(key.len() + 2) else { break };
+            left = rest;
+            keys.push(one_line(key));
+        }
+        let open = if container.open { ", broken off" } else { "" };
+        let count = container.count;
+        let more = if keys.len() as u64 == count { "" } else { ", ..." };
+        if keys.is_empty() {
+            self.put(&format!("{{...{count} keys{open}}}"))
+        } else {
+            self.put(&format!("{{{count} keys: {}{more}{open}}}", keys.join(", ")))
+        }
+    }
+
+    /// Says how many more there are.
+    fn rest(&mut self, count: u64, shown: usize, (what, open): (&str, &str), depth: usize) -> Option<()> {
+        let left = count - shown as u64;
+        if left > 0 || !open.is_empty() {
+            self.put(",")?;
+            self.line(depth + 1)?;
+            self.put(&format!("...{left} more, {count} {what} in all{open}"))?;
+        }
+        self.line(depth)
+    }
+}
+
+/// Shows a string or number as it is written, or its beginning and its length.
+fn scalar(text: &str, length: u64, most: usize) -> String {
+    if text.len() as u64 == length && text.len() <= most + 16 {
+        return one_line(text);
+    }
+    let cut = floor_grapheme(text, most);
+    format!("{}...({length} bytes)", one_line(text.get(..cut).unwrap_or_default()))
+}
+
+/// Line feeds have no place in a string, but tolerant writers put them there.
+fn one_line(text: &str) -> String {
+    text.replace(|c: char| c.is_control(), " ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(text: &str, most: usize) -> Option<String> {
+        let mut json = Json::new(most);
+        for chunk in text.as_bytes().chunks(5) {
+            json.feed(chunk);
+        }
+        json.finish();
+        outline(&json, most).map(|(outline, _)| outline)
+    }
+
+    #[test]
+    fn minified_json_is_shown_by_keys_lengths_and_first_elements() {
+        let rows: Vec<String> = (0..500)
+            .map(|n| format!(r#"{{"id":{n},"name":"row {n}","tags":["a","b"],"body":"{}"}}"#, "x".repeat(300)))
+            .collect();
+        let text = format!(r#"{{"total":500,"rows":[{}],"error":null}}"#, rows.join(","));
+        insta::assert_snapshot!(of(&text, 600).unwrap(), @r#"
+        {
+          "total": 500,
+          "rows": [
+            {
+              "id": 0,
+              "name": "row 0",
+              "tags": ["a", ...1 more elements, 2 in all],
+              "body": "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...(302 bytes)
+            },
+            {
+              "id": 1,
+              "name": "row 1",
+              "tags": ["a", ...1 more elements, 2 in all],
+              "body": "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...(302 bytes)
+            },
+            ...498 more, 500 elements in all
+          ],
+          "error": null
+        }
+        "#);
+        for most in 0..2_000 {
+            assert!(of(&text, most).is_none_or(|outline| outline.len() <= most));
+        }
+    }
+}
