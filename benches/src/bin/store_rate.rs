@@ -1,4 +1,4 @@
-//! How fast the store is: streams into it, a search through it, a listing of it. `benches/ratios/store` compares.
+//! How fast the store is: streams into it, a search through it, a listing of it. `benches/results` compares.
 //!
 //! ```text
 //! store_rate stream file:///DIR|memory: < CONTENT    bytes a second, and the most memory that was in use
@@ -40,12 +40,16 @@ fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let out = &mut std::io::stdout();
     match arguments[..] {
-        ["stream", url] => stream(&Store::open(&url.parse::<Location>()?), out),
-        ["fill", url, files, bytes] => fill(&Store::open(&url.parse::<Location>()?), files.parse()?, bytes.parse()?),
-        ["search", url, pattern] => search(&Store::open(&url.parse::<Location>()?), pattern, out),
-        ["list", url] => list(&Store::open(&url.parse::<Location>()?), out),
+        ["stream", url] => stream(&open(url)?, out),
+        ["fill", url, files, bytes] => fill(&open(url)?, files.parse()?, bytes.parse()?),
+        ["search", url, pattern] => search(&open(url)?, pattern, out),
+        ["list", url] => list(&open(url)?, out),
         _ => Err("stream URL | fill URL FILES BYTES | search URL PATTERN | list URL".into()),
     }
+}
+
+fn open(url: &str) -> Result<Store, Box<dyn Error>> {
+    Ok(Store::open(&url.parse::<Location>()?, |name| std::env::var_os(name))?)
 }
 
 fn stream(store: &Store, out: &mut impl Write) -> Result<(), Box<dyn Error>> {
