@@ -71,7 +71,7 @@ fn stream(store: &Store, out: &mut impl Write) -> Result<(), Box<dyn Error>> {
         if length == 0 {
             break;
         }
-        draft.write(&buffer[..length])?;
+        draft.write(buffer.get(..length).unwrap_or_default())?;
         bytes += length as u64;
     }
     let written = start.elapsed();
@@ -94,8 +94,9 @@ fn fill(store: &Store, files: u64, bytes: usize) -> Result<(), Box<dyn Error>> {
         let mut text = String::with_capacity(bytes + 100);
         while text.len() < bytes {
             seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            text.push_str(WORDS[(seed >> 60) as usize]);
-            text.push(if seed >> 40 & 7 == 0 { '\n' } else { ' ' });
+            let word = usize::try_from(seed >> 60).unwrap_or(0) % WORDS.len();
+            text.push_str(WORDS.get(word).copied().unwrap_or_default());
+            text.push(if (seed >> 40).trailing_zeros() >= 3 { '\n' } else { ' ' });
         }
         // Straight to the backend: what is measured are the texts, not the syncing of metadata.
         let id =

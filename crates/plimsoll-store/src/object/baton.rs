@@ -72,7 +72,7 @@ impl Server {
         let listed = listed.map_err(|failed| self.explain("list", None, &failed))?;
         let mut swept = 0;
         for baton in listed.objects {
-            if SystemTime::from(baton.last_modified) < before && baton.location.as_ref().ends_with(".txt") {
+            if SystemTime::from(baton.last_modified) < before && baton.location.extension() == Some("txt") {
                 drop(Baton { server: self, path: baton.location });
                 swept += 1;
             }

@@ -52,5 +52,6 @@ pub use place::Place;
 #[cfg(feature = "s3")]
 pub use store::S3Store;
 
-#[cfg(all(test, feature = "s3"))]
+#[cfg(test)]
+#[cfg(feature = "s3")]
 mod tests;

@@ -235,6 +235,7 @@ mod tests {
     use super::*;
 
     #[test]
+    #[expect(clippy::reversed_empty_ranges, clippy::single_range_in_vec_init, reason = "ranges are what is tested")]
     fn near_ranges_are_fetched_together() {
         assert_eq!(together(&[5..5, 9..3]), []);
         assert_eq!(together(&[0..10, 20..30, 5..8]), [0..30]);

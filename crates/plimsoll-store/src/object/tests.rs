@@ -205,22 +205,19 @@ fn a_server_that_ignores_conditions_of_uploads_gets_one_request_or_none() {
 fn a_writer_whose_answer_is_lost_finds_out_that_it_won() {
     // The first `PUT` is carried out, and its answer never comes. The next look finds the writer's own stamp.
     let kept: Arc<Mutex<Option<Request>>> = Arc::default();
-    let server = honest(move |_, request| match request.method.as_str() {
-        "PUT" => {
-            let mut kept = kept.lock().unwrap();
+    let server = honest(move |_, request| {
+        let mut kept = kept.lock().unwrap();
+        if request.method == "PUT" {
             if kept.is_some() {
                 return refusal(412, "PreconditionFailed");
             }
             *kept = Some(request.clone());
-            Reply::HangUp
+            return Reply::HangUp;
         }
-        _ => {
-            let kept = kept.lock().unwrap();
-            let kept = kept.as_ref().unwrap();
-            let copied = |name: &'static str| (name, kept.headers[name].clone());
-            let headers = vec![copied("x-amz-meta-plimsoll-writer"), copied("x-amz-meta-plimsoll-blake3")];
-            Reply::Answer(200, headers, kept.body.clone())
-        }
+        let kept = kept.as_ref().unwrap();
+        let copied = |name: &'static str| (name, kept.headers[name].clone());
+        let headers = vec![copied("x-amz-meta-plimsoll-writer"), copied("x-amz-meta-plimsoll-blake3")];
+        Reply::Answer(200, headers, kept.body.clone())
     });
     let store = server.store();
     assert_eq!(store.create(&key("c"), &[b"content"]).unwrap(), Created::New);
@@ -357,7 +354,7 @@ fn refusals_are_told_by_their_code_also_where_an_answer_has_no_body() {
 fn keys_go_to_the_server_as_signatures_and_are_shown_nowhere() {
     let server = honest(|_, _| Reply::Answer(200, vec![], b"x".to_vec()));
     let store = server.store();
-    assert!(!format!("{store:?} {:?}", store).contains("canary"));
+    assert!(!format!("{store:?} {store:#?}").contains("canary"));
     store.get(&key("c")).unwrap();
     for request in server.requests() {
         assert!(!format!("{request:?}").contains("canary-secret"));
