@@ -258,7 +258,7 @@ pub(crate) struct RecallArgs {
     #[arg(long, value_name = "BYTE")]
     pub(crate) offset: Option<u64>,
     /// At most this many bytes, ending on a character
-    #[arg(long, value_name = "BYTES")]
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) length: Option<u64>,
     /// These lines, counted from 1, the last included
     #[arg(long, value_name = "A:B", value_parser = lines, conflicts_with_all = ["offset", "length"])]
@@ -277,7 +277,7 @@ pub(crate) struct RecallArgs {
     #[arg(long, value_name = "ID", requires = "search", allow_hyphen_values = true)]
     pub(crate) session: Option<String>,
     /// QUERY is a regular expression
-    #[arg(long, requires = "search")]
+    #[arg(long, requires = "search", conflicts_with = "id")]
     pub(crate) regex: bool,
     /// Stop after so many hits
     #[arg(long, value_name = "HITS", default_value_t = 100, requires = "search")]
@@ -387,7 +387,8 @@ mod tests {
     fn every_command_has_an_example() {
         for command in Cli::command().get_subcommands() {
             let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
-            assert!(help.contains("Example: plimsoll"), "{} has no example", command.get_name());
+            let example = help.contains("Example: ") && help.contains("plimsoll ");
+            assert!(example, "{} has no example", command.get_name());
         }
     }
 }

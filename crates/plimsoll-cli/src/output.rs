@@ -53,7 +53,8 @@ impl Output {
 
     /// Writes a text with styles to standard error.
     pub(crate) fn say(&mut self, text: &str) -> io::Result<()> {
-        self.out.flush()?;
+        // What cannot be flushed now is reported at the end; what is to be said is said all the same.
+        let _ = self.out.flush();
         io::stderr().write_all(styled(text, self.color_err).as_bytes())
     }
 

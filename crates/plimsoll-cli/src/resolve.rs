@@ -115,13 +115,25 @@ pub(crate) fn config(global: &Global) -> Result<Config> {
     let places = Places::of(|name| std::env::var_os(name), directory.as_deref())
         .with_named(named.filter(|path| !path.as_os_str().is_empty()));
     let loaded =
-        Layer::from_environment(variable).and_then(|environment| {
-            let options = Layer::default()
-                .with_option("store.url", "--store", global.store.as_deref())?
-                .with_option("log.file", "--log", global.log.as_deref())?;
-            config::load(&places, environment, options)
-        });
+        Layer::from_environment(variable).and_then(|environment| config::load(&places, environment, typed(global)?));
     loaded.map_err(|error| Usage(plain(&error.to_string())).into())
+}
+
+/// What the command line itself says of the configuration.
+fn typed(global: &Global) -> Result<Layer, config::ConfigError> {
+    Layer::default().with_option("store.url", "--store", global.store.as_deref())?.with_option(
+        "log.file",
+        "--log",
+        global.log.as_deref(),
+    )
+}
+
+/// The configuration without its files, and without an environment that is mistaken.
+pub(crate) fn without_files(global: &Global) -> Result<Config> {
+    let variable = |name: &str| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned());
+    let environment = Layer::from_environment(variable).unwrap_or_default();
+    let options = typed(global).map_err(|error| Usage(plain(&error.to_string())))?;
+    Ok(Config::resolve([environment, options]))
 }
 
 /// Where named sessions of agents are kept: beside what is stored, or where that would be if it is not in files.

@@ -152,9 +152,9 @@ pub fn spill(store: &Store, result: &ToolResult<'_>, content: &[u8], policy: &Po
     make_room(store, result);
     let kind = policy.kind.unwrap_or_else(|| Kind::detect(content, policy.hint));
     let cut = |naming: &Naming<'_>| cap(content, &policy, naming).into_owned();
-    let frozen = |id: &ArtifactId, saved| Some(with_naming(store, result, id, saved, cut).into_string());
+    let frozen = |id: &ArtifactId, saved| telling(with_naming(store, result, id, saved, cut), id);
     match store.put_result(&result.new_result(content, Some(kind)), frozen) {
-        Ok(stored) => named(store, result, &stored, limit, cut),
+        Ok(stored) => Spilled { lines: lines(content), ..named(store, result, &stored, limit, cut) },
         Err(fault) => Spilled::unsaved(cap(content, &policy, &Naming::unsaved()), fault),
     }
 }
@@ -226,10 +226,10 @@ impl SpillStream<'_> {
             };
         };
         let cut = |naming: &Naming<'_>| capper.clone().finish(naming);
-        let kind = cut(&Naming::unsaved()).kind;
-        let frozen = |id: &ArtifactId, saved| Some(with_naming(store, &result, id, saved, cut).into_string());
+        let Capped { kind, lines, .. } = cut(&Naming::unsaved());
+        let frozen = |id: &ArtifactId, saved| telling(with_naming(store, &result, id, saved, cut), id);
         match draft.finish(Some(kind.name()), frozen) {
-            Ok(stored) => named(store, &result, &stored, policy.cap.bytes(), cut),
+            Ok(stored) => Spilled { lines, ..named(store, &result, &stored, policy.cap.bytes(), cut) },
             Err(fault) => Spilled::unsaved(cut(&Naming::unsaved()), fault),
         }
     }
@@ -307,7 +307,8 @@ fn shown_before(store: &Store, result: &ToolResult<'_>, content: &[u8], policy: 
     // A store that cannot be read is no reason to withhold a text that fits.
     match store.find_result(result.session, result.call, content) {
         Ok(Some(stored)) if stored.meta.capped.is_some() => {
-            named(store, result, &stored, policy.cap.bytes(), |naming| cap(content, policy, naming).into_owned())
+            let cut = |naming: &Naming<'_>| cap(content, policy, naming).into_owned();
+            Spilled { lines: lines(content), ..named(store, result, &stored, policy.cap.bytes(), cut) }
         }
         _ => Spilled::shown(cap(content, policy, &Naming::unsaved())),
     }
@@ -323,8 +324,7 @@ fn named(
 ) -> Spilled {
     let saved = told(stored.saved());
     let anew = || with_naming(store, result, &stored.id, stored.saved(), &cut);
-    let frozen = stored.meta.capped.as_deref().filter(|frozen| Bytes::from(frozen.len()) <= limit);
-    let shown = match frozen {
+    let shown = match stored.frozen(limit) {
         Some(frozen) => {
             let bytes = stored.meta.whole.as_ref().map_or(stored.meta.bytes, |whole| whole.bytes);
             Spilled {
@@ -343,6 +343,18 @@ fn named(
         None => Spilled { saved, ..Spilled::shown(anew()) },
     };
     Spilled { path: path_of(store, &stored.id), artifact: Some(stored.id.clone()), ..shown }
+}
+
+/// The text to freeze: only one that names the id. Under a cap too small for that a text says less than it should, and
+/// must not be all that is ever shown.
+fn telling(capped: Capped<'_>, id: &ArtifactId) -> Option<String> {
+    Some(capped.into_string()).filter(|text| text.contains(&id.to_string()))
+}
+
+/// Counts lines; a last one without a line feed counts.
+fn lines(content: &[u8]) -> u64 {
+    let feeds = memchr::memchr_iter(b'\n', content).count() as u64;
+    feeds + u64::from(content.last().is_some_and(|byte| *byte != b'\n'))
 }
 
 /// How many bytes of a whole a capped text leaves out, by its own word.

@@ -5,6 +5,9 @@ use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 
 use crate::error::{Result, StoreError};
 
+/// The most that a compiled pattern, and what it keeps while it searches, may take in bytes: 1 MiB each.
+const SIZE_LIMIT: usize = 1 << 20;
+
 /// A text or a regular expression to search lines for. It never matches across lines.
 ///
 /// ```
@@ -43,6 +46,9 @@ impl Pattern {
             return Err(refuse("it is empty".to_owned()));
         }
         RegexMatcherBuilder::new()
+            // A pattern may come from a model: a counted repetition must not cost minutes or gigabytes.
+            .size_limit(SIZE_LIMIT)
+            .dfa_size_limit(SIZE_LIMIT)
             .multi_line(true)
             .fixed_strings(literal)
             .line_terminator(Some(b'\n'))

@@ -118,7 +118,12 @@ impl Store {
         let Some(entry) = self.backend().head(&Record::Text(artifact.clone()).key())? else {
             return Ok(None);
         };
-        match self.result_meta(artifact)? {
+        let meta = match self.result_meta(artifact) {
+            // A damaged record is no reason to withhold a whole text: `verify` tells of it.
+            Err(StoreError::Damaged { .. }) => None,
+            meta => meta?,
+        };
+        match meta {
             // The writer was killed before it wrote the record; the text is whole all the same.
             None => Ok(found(artifact, entry.size, None)),
             Some(meta) if meta.may_be(artifact) => Ok(found(artifact, entry.size, Some(meta.blake3))),

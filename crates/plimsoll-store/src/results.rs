@@ -1,21 +1,21 @@
 //! Tool results: the whole text under a call's name, and beside it one record with the raw ids and the frozen capped
 //! text.
 
-use std::borrow::Cow;
 use std::time::SystemTime;
 
-use plimsoll::Bytes;
 use plimsoll::id::{ArtifactId, Folder, Record, SessionId, ToolCallId};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use crate::backend::Created;
 use crate::error::{Result, StoreError};
 use crate::store::Store;
 
 mod draft;
+mod meta;
 
 use draft::Digest;
 pub use draft::ResultDraft;
+pub use meta::{ResultMeta, Saved, StoredResult, Whole};
 
 /// The form of metadata that this version writes, and the newest it reads.
 const FORM: u32 = 1;
@@ -37,70 +37,6 @@ pub struct NewResult<'a> {
     pub kind: Option<&'a str>,
     /// The present time.
     pub now: SystemTime,
-}
-
-/// What is recorded of a stored tool result. It is written once; unknown fields of later versions are ignored.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct ResultMeta {
-    /// The form of this record.
-    pub form: u32,
-    /// The raw id of the session.
-    pub session: String,
-    /// The raw id of the call.
-    pub call: String,
-    /// The tool's name.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tool: Option<String>,
-    /// A digest of the call's arguments.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub arguments: Option<String>,
-    /// The kind of content.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub kind: Option<String>,
-    /// The size in bytes of what is stored.
-    pub bytes: u64,
-    /// How many lines are stored; a last one without a line feed counts.
-    pub lines: u64,
-    /// BLAKE3 of what is stored, hex.
-    pub blake3: String,
-    /// Where only the first `bytes` were kept: what the whole was.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub whole: Option<Whole>,
-    /// When it was stored: milliseconds since 1970-01-01, UTC.
-    pub created: u64,
-    /// The capped text that was shown for it, frozen: it is shown again wherever it fits.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub capped: Option<String>,
-}
-
-/// What a result was of which only the first bytes were kept.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Whole {
-    /// Its size in bytes.
-    pub bytes: u64,
-    /// Its BLAKE3, hex.
-    pub blake3: String,
-}
-
-/// How much of a result is stored.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Saved {
-    /// All of it.
-    Whole,
-    /// The first bytes: as many as the quota allows. The marker must say so.
-    First(Bytes),
-}
-
-/// What came of storing a tool result.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StoredResult {
-    /// The exact recall id of this content.
-    pub id: ArtifactId,
-    /// The record that holds: the first that was written for this content.
-    pub meta: ResultMeta,
-    /// Whether that is the one which this call brought.
-    pub first: bool,
 }
 
 impl Store {
@@ -150,7 +86,12 @@ impl Store {
                 continue;
             }
             // The text may be a killed writer's, and have no record yet; then the record becomes ours.
-            let present = if created == Created::Same { self.result_meta(&id)? } else { None };
+            let present = if created == Created::Same { self.result_meta(&id) } else { Ok(None) };
+            let present = match present {
+                // A record that cannot be read may be of another content: this one takes its other name.
+                Err(StoreError::Damaged { .. }) => continue,
+                present => present?,
+            };
             let (meta, first) = match present {
                 Some(meta) => (meta, false),
                 None => self.freeze(&id, result.meta(&digested, cap(&id, digested.saved())))?,
@@ -306,8 +247,13 @@ impl Store {
             let Some(Record::Text(other)) = entry.key.record() else {
                 continue;
             };
-            if id.may_have_variant(&other) && self.result_meta(&other)?.is_some_and(|meta| meta.names(id)) {
-                variants.push(other);
+            if !id.may_have_variant(&other) {
+                continue;
+            }
+            match self.result_meta(&other) {
+                Ok(Some(meta)) if meta.names(id) => variants.push(other),
+                Ok(_) | Err(StoreError::Damaged { .. }) => {}
+                Err(error) => return Err(error),
             }
         }
         variants.sort();
@@ -332,79 +278,6 @@ impl NewResult<'_> {
             created: u64::try_from(since.as_millis()).unwrap_or(u64::MAX),
             capped,
         }
-    }
-}
-
-impl StoredResult {
-    /// Tells how much is stored.
-    pub fn saved(&self) -> Saved {
-        self.meta.saved()
-    }
-
-    /// Gives the text to show: the frozen one if it fits, also where a wider cap would show more; else, or if none was
-    /// frozen, the one that `cut` makes. The record stays as it is in any case, so whoever asks again with a cap that
-    /// the frozen text fits gets the same bytes as ever.
-    ///
-    /// ```
-    /// use std::time::SystemTime;
-    /// use plimsoll::id::{SessionId, ToolCallId};
-    /// use plimsoll_store::{NewResult, Store};
-    ///
-    /// let store = Store::memory();
-    /// let (session, call) = (SessionId::new("s1"), ToolCallId::new("c1"));
-    /// let content = b"0123456789";
-    /// let result = NewResult {
-    ///     session: &session, call: &call, content, tool: None, arguments: None, kind: None, now: SystemTime::now(),
-    /// };
-    /// // A few lines are what it takes to cap with a store.
-    /// let spill = |cap: usize| {
-    ///     let cut = || "9876543210".chars().take(cap).collect::<String>();
-    ///     let stored = store.put_result(&result, |_, _| Some(cut()))?;
-    ///     Ok::<_, plimsoll_store::StoreError>(stored.text(|text| text.len() <= cap, |_, _| cut()).into_owned())
-    /// };
-    /// assert_eq!(spill(5)?, "98765");
-    /// assert_eq!(spill(9)?, "98765");
-    /// assert_eq!(spill(3)?, "987");
-    /// assert_eq!(spill(5)?, "98765");
-    /// # Ok::<(), plimsoll_store::StoreError>(())
-    /// ```
-    pub fn text(
-        &self,
-        fits: impl FnOnce(&str) -> bool,
-        cut: impl FnOnce(&ArtifactId, Saved) -> String,
-    ) -> Cow<'_, str> {
-        match self.meta.capped.as_deref().filter(|frozen| fits(frozen)) {
-            Some(frozen) => Cow::Borrowed(frozen),
-            None => Cow::Owned(cut(&self.id, self.saved())),
-        }
-    }
-}
-
-impl ResultMeta {
-    /// Tells how much of the result is stored.
-    pub fn saved(&self) -> Saved {
-        if self.whole.is_some() { Saved::First(Bytes(self.bytes)) } else { Saved::Whole }
-    }
-
-    fn describes(&self, digested: &draft::Digested) -> bool {
-        self.blake3 == digested.blake3 && self.whole == digested.whole
-    }
-
-    fn is_of(&self, session: &SessionId, call: &ToolCallId) -> bool {
-        self.session == session.raw_or_name() && self.call == call.raw_or_name()
-    }
-
-    /// Tells whether `id` is the plain name of what this record describes.
-    fn names(&self, id: &ArtifactId) -> bool {
-        ArtifactId::new(&SessionId::new(&self.session), &ToolCallId::new(&self.call)) == *id
-    }
-
-    /// Tells whether `id` may be what this record describes: its plain name or a variant of it.
-    ///
-    /// On a file system that ignores case, a record of another id may stand where this one would.
-    pub(crate) fn may_be(&self, id: &ArtifactId) -> bool {
-        let plain = ArtifactId::new(&SessionId::new(&self.session), &ToolCallId::new(&self.call));
-        plain == *id || plain.may_have_variant(id)
     }
 }
 

@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use crate::args::{CapArgs, Global};
 use crate::output::{Output, plain};
-use crate::resolve::{Done, config, store_of};
+use crate::resolve::{Done, config, store_of, without_files};
 
 /// How much is read at a time.
 const AT_ONCE: usize = 1 << 18;
@@ -36,7 +36,14 @@ struct Report<'a> {
 }
 
 pub(crate) fn run(arguments: &CapArgs, global: &Global, output: &mut Output) -> Result<Done> {
-    let config = config(global)?;
+    // A mistake in a configuration must not cost the result that is being piped in.
+    let config = match config(global) {
+        Ok(config) => config,
+        Err(mistake) => {
+            output.say(&format!("plimsoll: warning: {mistake}; the configuration is left aside\n"))?;
+            without_files(global)?
+        }
+    };
     let store = store_of(&config)?;
     let file = arguments.file.as_deref().filter(|file| *file != Path::new("-"));
     let name = file.and_then(Path::file_name).map_or_else(|| "stdin".into(), |name| name.to_string_lossy());
@@ -56,33 +63,48 @@ pub(crate) fn run(arguments: &CapArgs, global: &Global, output: &mut Output) -> 
         Some(path) => Box::new(File::open(path).with_context(|| format!("cannot read {}", path.display()))?),
         None => Box::new(io::stdin().lock()),
     };
-    loop {
-        let read = match input.read(&mut buffer) {
-            Ok(0) => break,
-            Ok(read) => read,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) => return Err(error).with_context(|| format!("cannot read {}", plain(&name))),
-        };
-        stream.write(buffer.get(..read).unwrap_or_default());
-    }
+    let read = loop {
+        match input.read(&mut buffer) {
+            Ok(0) => break Ok(()),
+            Ok(read) => stream.write(buffer.get(..read).unwrap_or_default()),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => break Err(error),
+        }
+    };
+    let named = || file.map_or_else(|| "standard input".to_owned(), |path| path.display().to_string());
+    let read = read.with_context(|| format!("cannot read {}", plain(&named())));
+    // What came before a failure to read is not lost for it.
     let spilled = stream.finish();
-
-    let warning = spilled.fault.as_ref().map(ToString::to_string);
+    let warning = warning(&spilled);
     if arguments.json {
         output.json(&report(&spilled, warning.clone()))?;
     } else {
         output.bytes(&spilled.text)?;
     }
     if let Some(warning) = &warning {
-        output.say(&format!("plimsoll: warning: what is left out could not be saved: {}\n", plain(warning)))?;
+        output.say(&format!("plimsoll: warning: {}\n", plain(warning)))?;
+    } else if spilled.was_capped && spilled.path.is_none() && config.store().is_some_and(|(url, _)| url == "memory:")
+    {
+        output.say(
+            "plimsoll: warning: the store memory: ends with this process; what is left out cannot be recalled\n",
+        )?;
     }
-    if let Saved::First(first) = spilled.saved {
-        output.say(&format!(
-            "plimsoll: warning: only the first {first} of {} are saved; raise store.max_stream to keep more\n",
-            spilled.bytes
-        ))?;
-    }
+    read?;
     Ok(if warning.is_some() && arguments.strict { Done::Failed } else { Done::Yes })
+}
+
+/// Why not all of it can be recalled, if so.
+fn warning(spilled: &Spilled) -> Option<String> {
+    if let Some(fault) = &spilled.fault {
+        return Some(format!("what is left out could not be saved: {fault}"));
+    }
+    match spilled.saved {
+        Saved::First(first) => Some(format!(
+            "only the first {first} of {} are saved; raise store.max_stream to keep more",
+            spilled.bytes
+        )),
+        _ => None,
+    }
 }
 
 fn policy(arguments: &CapArgs, config: &Config) -> Policy {

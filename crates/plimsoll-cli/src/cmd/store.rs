@@ -8,8 +8,8 @@ use anyhow::Result;
 use clap::{Args, Subcommand};
 use plimsoll::Bytes;
 use plimsoll::id::{RecallId, SessionId};
-use plimsoll_store::Store;
 use plimsoll_store::prune::{Policy, Pruned, Why};
+use plimsoll_store::{Store, StoreError};
 use serde_json::json;
 
 use crate::args::Global;
@@ -237,7 +237,15 @@ fn rm(store: &Store, ids: &[String], json: bool, output: &mut Output) -> Result<
     for given in ids {
         let removed = if given.contains('/') {
             match recall_id(given)? {
-                RecallId::Artifact(id) => store.remove(&id)?,
+                RecallId::Artifact(id) => match store.remove(&id) {
+                    Ok(removed) => removed,
+                    Err(miss @ (StoreError::Unknown { .. } | StoreError::Pruned { .. })) => {
+                        output.say(&format!("plimsoll: {}\n", plain(&miss.to_string())))?;
+                        ended = Done::Failed;
+                        continue;
+                    }
+                    Err(error) => return Err(error.into()),
+                },
                 RecallId::Epoch(id) => {
                     return Err(Usage(format!(
                         "{id} is an epoch: it goes by itself 90 days after its last use, or with its session"
@@ -339,7 +347,7 @@ fn verify(store: &Store, only: Option<&str>, json: bool, output: &mut Output) ->
             output.print(&format!("{}damaged{} {id}: {}\n", style::WARN, style::END, plain(&error.to_string())))?;
         }
         for error in &verified.errors {
-            output.print(&format!("{}\n", plain(&error.to_string())))?;
+            output.say(&format!("plimsoll: {}\n", plain(&error.to_string())))?;
         }
         for id in &verified.without_hash {
             output.print(&format!("whole, but without a hash to compare with: {id}\n"))?;

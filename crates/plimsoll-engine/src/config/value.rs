@@ -132,7 +132,7 @@ pub fn bytes(text: &str) -> Option<Bytes> {
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Unset => f.write_str("-"),
+            Self::Unset => f.write_str("unset"),
             Self::Text(text) => f.write_str(text),
             Self::Bytes(bytes) => bytes.fmt(f),
             Self::Tokens(tokens) | Self::Mark(Mark::Tokens(tokens)) => write!(f, "{} tokens", tokens.0),

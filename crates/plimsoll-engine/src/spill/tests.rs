@@ -136,6 +136,19 @@ fn the_frozen_text_is_shown_wherever_it_fits() {
 }
 
 #[test]
+fn a_text_that_could_not_name_its_id_is_not_frozen() {
+    let content = lines(1_000);
+    for tiny in [0, 16, 20, 60] {
+        let store = Store::memory();
+        let first = at_once(&store, &content, &Policy::new(Bytes(tiny)));
+        assert!(first.artifact.is_some() && first.text.len() as u64 <= tiny);
+        let wide = at_once(&store, &content, &Policy::new(Bytes(2_000)));
+        assert!(String::from_utf8_lossy(&wide.text).contains("recall id s/c"), "{tiny}");
+        assert_eq!(at_once(&store, &content, &Policy::new(Bytes(1 << 20))).text, content, "{tiny}");
+    }
+}
+
+#[test]
 fn once_the_record_is_gone_the_text_is_made_anew() {
     let (store, content) = (Store::memory(), lines(1_000));
     let first = at_once(&store, &content, &Policy::new(Bytes(2_000)));
@@ -169,7 +182,7 @@ fn over_the_quota_the_first_bytes_are_saved_and_the_text_says_how_many() {
     let (content, policy) = (lines(1_000), Policy::new(Bytes(2_000)));
     let store = Store::memory().with_quotas(quotas);
     let spilled = at_once(&store, &content, &policy);
-    assert_eq!(spilled.saved, Saved::First(Bytes(5_000)));
+    assert_eq!((spilled.saved, spilled.lines), (Saved::First(Bytes(5_000)), 1_000));
     assert!(String::from_utf8_lossy(&spilled.text).contains("first 5000 bytes saved"));
     assert_eq!(store.recall(&spilled.artifact.unwrap().into()).unwrap(), &content[..5_000]);
     assert_eq!(at_once(&store, &content, &Policy::new(Bytes(1 << 20))).text, spilled.text, "found by its whole hash");

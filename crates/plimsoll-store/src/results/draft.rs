@@ -230,7 +230,10 @@ impl<'s> ResultDraft<'s> {
         let plain = ArtifactId::new(session, call);
         for id in [plain.clone(), digested.variant.clone()] {
             // Looked at first, since a draft can be published once only.
-            let present = self.store.result_meta(&id)?;
+            let present = match self.store.result_meta(&id) {
+                Err(StoreError::Damaged { .. }) => continue,
+                present => present?,
+            };
             if present.as_ref().is_some_and(|meta| !meta.is_of(session, call) || !meta.describes(&digested)) {
                 continue;
             }

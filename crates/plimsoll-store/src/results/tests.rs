@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use plimsoll::Bytes;
+
 use super::*;
 use crate::Quotas;
 
@@ -219,7 +221,7 @@ fn the_frozen_text_is_shown_wherever_it_fits_and_made_anew_only_if_it_is_gone() 
         let text = |cap: usize, version: &str| {
             let cut = |id: &ArtifactId| format!("{version} {id}").chars().take(cap).collect::<String>();
             let stored = store.put_result(&result(&session, &call, b"content"), |id, _| Some(cut(id))).unwrap();
-            stored.text(|text| text.len() <= cap, |id, _| cut(id)).into_owned()
+            stored.frozen(plimsoll::Bytes::from(cap)).map_or_else(|| cut(&stored.id), str::to_owned)
         };
         assert_eq!(text(6, "v1"), "v1 s/c");
         assert_eq!(text(100, "v2, wider"), "v1 s/c");
@@ -228,6 +230,25 @@ fn the_frozen_text_is_shown_wherever_it_fits_and_made_anew_only_if_it_is_gone() 
         store.backend().delete(&Record::Meta("s/c".parse().unwrap()).key()).unwrap();
         assert_eq!(text(6, "v2"), "v2 s/c");
         assert_eq!(text(6, "v3"), "v2 s/c");
+    });
+}
+
+#[test]
+fn a_damaged_record_loses_neither_its_text_nor_its_call() {
+    on_every_store(|store| {
+        let (session, call) = (SessionId::new("s"), ToolCallId::new("c"));
+        let first = store.put_result(&result(&session, &call, b"content"), |_, _| None).unwrap();
+        let key = Record::Meta(first.id.clone()).key();
+        store.backend().delete(&key).unwrap();
+        store.backend().create(&key, &[b"{torn"]).unwrap();
+        assert_eq!(store.recall(&first.id.clone().into()).unwrap(), b"content");
+        let again = store.put_result(&result(&session, &call, b"content"), |_, _| None).unwrap();
+        assert_ne!(again.id, first.id);
+        assert_eq!(store.recall(&again.id.into()).unwrap(), b"content");
+        let mut draft = store.begin_result(&result(&session, &call, b""), u64::MAX).unwrap();
+        draft.write(b"content").unwrap();
+        assert_ne!(draft.finish(None, |_, _| None).unwrap().id, first.id);
+        assert!(!store.verify(None).is_sound());
     });
 }
 
