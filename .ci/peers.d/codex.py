@@ -35,6 +35,17 @@ def main():
                 ran.code == 0 and len(ran.of("tool_call")) == 1 and results and results[0]["text"] == "hi\n", ran)
     first = ran.session()
 
+    ran = bench.run("--one-shot", "--permission-mode", "bypass", "run: echo hi > made; cat made")
+    results = ran.of("tool_result")
+    bench.check("a one-shot run calls a tool and ends by itself",
+                ran.code == 0 and len(ran.of("tool_call")) == 1 and results and results[0]["text"] == "hi\n", ran)
+    once = ran.session()
+    ran = bench.run("--one-shot", "--resume", once, "hello again")
+    bench.check("a one-shot run goes on with a session",
+                ran.code == 0 and ran.text() == "hello from the model" and ran.session() == once, ran)
+    ran = bench.run("--one-shot", "--command", "/compact")
+    bench.check("a command is refused in a one-shot run", ran.code == 2 and not ran.requests, ran)
+
     ran = bench.run("--session", "tools", "--command", "/compact")
     states = [event["state"] for event in ran.of("compaction")]
     bench.check("a resumed session is compacted: started, finished", ran.code == 0 and states == ["started", "finished"], ran)

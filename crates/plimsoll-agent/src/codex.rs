@@ -5,6 +5,7 @@
 //! and what a version does not have, its server refuses without asking a model. Recorded with 0.171.0.
 
 mod approval;
+pub(crate) mod exec;
 mod failure;
 mod items;
 mod meter;

@@ -21,6 +21,8 @@ use crate::tally::Tally;
 pub(crate) enum Effect {
     /// Write a line.
     Write(String),
+    /// Close the program's input when everything is written; it goes on.
+    Shut,
     /// Report an event; the subagent's call it belongs to.
     Emit(EventKind, Option<String>),
     /// The session is this one: keep it.
@@ -229,6 +231,7 @@ impl Conversation {
     fn step(&mut self, step: Step, effects: &mut Vec<Effect>) {
         match step {
             Step::Write(line) => effects.push(Effect::Write(line)),
+            Step::Shut => effects.push(Effect::Shut),
             Step::Event(kind) => {
                 if self.is_news(&kind, effects) {
                     effects.push(Effect::Emit(kind, None));

@@ -45,6 +45,8 @@ pub enum Thread {
 pub enum Step {
     /// Write a line; the line break is added.
     Write(String),
+    /// Close standard input once everything is written: the program reads it to its end before it begins.
+    Shut,
     /// Report an event of the conversation. [`Started`](EventKind::Started) and [`Commands`](EventKind::Commands) may be
     /// said again and again: what says nothing new is not reported.
     Event(EventKind),

@@ -211,6 +211,9 @@ pub struct Request {
     pub approvals: Approvals,
     /// Text added to the program's own system prompt.
     pub instructions: Option<String>,
+    /// One prompt and nothing else, by the program's own way for that, where it has one apart: Codex's `codex exec`.
+    /// Others have none, and refuse it.
+    pub one_shot: bool,
     /// The longest that the whole run may take.
     pub timeout: Option<Duration>,
     /// How long a program that is told to stop has to do so before it is killed.
@@ -234,6 +237,7 @@ impl Request {
             permission: Permission::Default,
             approvals: Approvals::Deny,
             instructions: None,
+            one_shot: false,
             timeout: None,
             grace: Duration::from_secs(3),
         }

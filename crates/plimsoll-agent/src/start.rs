@@ -7,6 +7,7 @@ use crate::acp::Acp;
 use crate::agent::Agent;
 use crate::claude::Claude;
 use crate::codex::Codex;
+use crate::codex::exec::Exec;
 use crate::conversation::Conversation;
 use crate::driver::{Driver, Thread};
 use crate::error::AgentError;
@@ -43,7 +44,7 @@ impl Host {
 /// If the request cannot be carried out: the program is missing, its session is busy or another's, or it does not have
 /// what is asked. What goes wrong later is told by [`Run::finish`].
 pub async fn start(request: Request, host: &Host) -> Result<Run, AgentError> {
-    start_with(driver(request.agent), request, host).await
+    start_with(driver(&request), request, host).await
 }
 
 /// Starts an agent under a driver of the host's own.
@@ -91,11 +92,12 @@ pub async fn start_with(mut driver: Box<dyn Driver>, request: Request, host: &Ho
     Ok(begin(agent, Conversation::new(agent, driver, request.input), child, limits, holding))
 }
 
-fn driver(agent: Agent) -> Box<dyn Driver> {
-    match agent {
+fn driver(request: &Request) -> Box<dyn Driver> {
+    match request.agent {
         Agent::Claude => Box::<Claude>::default(),
+        Agent::Codex if request.one_shot => Box::<Exec>::default(),
         Agent::Codex => Box::<Codex>::default(),
-        Agent::Gemini | Agent::Goose | Agent::OpenCode | Agent::Acp => Box::new(Acp::new(agent)),
+        agent @ (Agent::Gemini | Agent::Goose | Agent::OpenCode | Agent::Acp) => Box::new(Acp::new(agent)),
     }
 }
 
@@ -106,6 +108,13 @@ fn check(request: &Request) -> Result<(), AgentError> {
         let source = std::io::Error::new(std::io::ErrorKind::NotADirectory, "the directory is not there");
         let program = request.program.clone().unwrap_or_else(|| agent.name().into());
         return Err(AgentError::Spawn { program, cwd: request.cwd.clone(), source });
+    }
+    if request.one_shot && agent != Agent::Codex {
+        return Err(AgentError::Unsupported {
+            agent,
+            what: "be run in a way of its own for one prompt".to_owned(),
+            instead: "leave it out: a run of one prompt ends after it".to_owned(),
+        });
     }
     if let Some(model) = &request.model
         && (model.is_empty() || model.starts_with('-') || model.chars().any(|c| c.is_control() || c.is_whitespace()))

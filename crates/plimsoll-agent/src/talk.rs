@@ -230,6 +230,10 @@ impl Talk {
                     self.unwritten.extend(line.as_bytes());
                     self.unwritten.push_back(b'\n');
                 }
+                Effect::Shut => {
+                    self.closing = true;
+                    self.close_if_written();
+                }
                 Effect::Emit(kind, within) => self.report(Event { kind, at: SystemTime::now(), offset, within }),
                 Effect::Session(session) => self.bind(session),
                 Effect::Wait(how_long) => self.waiting = Some(Instant::now() + how_long),

@@ -177,7 +177,7 @@ proptest! {
                         sent += 1;
                     }
                     Effect::Close | Effect::Stop => closed += 1,
-                    Effect::Emit(..) | Effect::Session(_) | Effect::Wait(_) => {}
+                    Effect::Emit(..) | Effect::Session(_) | Effect::Wait(_) | Effect::Shut => {}
                 }
             }
             prop_assert!(closed <= 1);

@@ -72,6 +72,9 @@ pub(crate) struct RunArgs {
     /// What becomes of what the agent asks approval for: deny, allow, or ask on the terminal
     #[arg(long, value_name = "HOW", default_value = "deny", hide_default_value = true, hide_possible_values = true)]
     pub(crate) approve: Approve,
+    /// Codex: one prompt by `codex exec`, without approvals and commands
+    #[arg(long)]
+    pub(crate) one_shot: bool,
     /// Stop the agent after this time: 90, 90s, 15m or 2h
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub(crate) timeout: Option<Duration>,

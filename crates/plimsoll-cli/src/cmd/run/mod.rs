@@ -71,6 +71,7 @@ fn prepare(arguments: &RunArgs, global: &Global) -> Result<(Request, Vec<Input>,
     request.model.clone_from(&arguments.model);
     request.permission = arguments.permission_mode.into();
     request.approvals = if arguments.approve == Approve::Deny { Approvals::Deny } else { Approvals::Ask };
+    request.one_shot = arguments.one_shot;
     request.timeout = arguments.timeout;
     let watcher = std::env::current_exe().ok().map(|own| vec![OsString::from(own), WATCH.into()]);
     Ok((request, inputs.collect(), Host::new(Some(sessions(global)?), watcher)))
