@@ -343,6 +343,16 @@ impl Codex {
     }
 }
 
+/// Codex's word for what it may do by itself; none where its own configuration says.
+fn sandbox(permission: Permission) -> Option<&'static str> {
+    match permission {
+        Permission::Default => None,
+        Permission::Plan => Some("read-only"),
+        Permission::AcceptEdits => Some("workspace-write"),
+        Permission::Bypass => Some("danger-full-access"),
+    }
+}
+
 /// What a thread is begun with. What the request leaves to the program's own configuration is not named.
 fn circumstances(request: &Request) -> Value {
     let mut params = serde_json::Map::new();
@@ -353,13 +363,7 @@ fn circumstances(request: &Request) -> Value {
     if let Some(instructions) = &request.instructions {
         params.insert("developerInstructions".to_owned(), instructions.as_str().into());
     }
-    let sandbox = match request.permission {
-        Permission::Default => None,
-        Permission::Plan => Some("read-only"),
-        Permission::AcceptEdits => Some("workspace-write"),
-        Permission::Bypass => Some("danger-full-access"),
-    };
-    if let Some(sandbox) = sandbox {
+    if let Some(sandbox) = sandbox(request.permission) {
         params.insert("sandbox".to_owned(), sandbox.into());
     }
     // Where nobody is asked, the model is told at once what its sandbox does not allow.

@@ -14,7 +14,7 @@ use crate::event::{EventKind, Usage};
 use crate::json::{owned, text, tokens};
 use crate::outcome::Stop;
 use crate::probe::Capabilities;
-use crate::request::{AgentSession, Approvals, Input, Permission, Request};
+use crate::request::{AgentSession, Approvals, Input, Request};
 
 use super::failure;
 use super::items::Items;
@@ -59,13 +59,7 @@ impl Driver for Exec {
         }
         // The host named the directory: that is the trust which the program asks for.
         let mut arguments = vec!["exec", "--json", "--skip-git-repo-check"];
-        let sandbox = match request.permission {
-            Permission::Default => None,
-            Permission::Plan => Some("read-only"),
-            Permission::AcceptEdits => Some("workspace-write"),
-            Permission::Bypass => Some("danger-full-access"),
-        };
-        if let Some(sandbox) = sandbox {
+        if let Some(sandbox) = super::sandbox(request.permission) {
             arguments.extend(["--sandbox", sandbox]);
         }
         if let Some(model) = &request.model {
