@@ -3,11 +3,12 @@
 use std::fmt;
 use std::ops::Range;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use plimsoll::id::{Folder, Key, SessionId};
 
-use crate::error::Result;
+use crate::error::{Result, StoreError};
 
 /// What came of creating a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,7 +32,7 @@ pub struct Entry {
     pub modified: SystemTime,
 }
 
-/// What stands in a folder, one level deep, in no particular order. Foreign files are left out.
+/// What stands in a folder, one level deep, in no particular order. Foreign files are only counted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Listing {
     /// The records.
@@ -41,6 +42,31 @@ pub struct Listing {
     /// When the folder last changed, where the place has folders: the newest of its own time and of the times of all
     /// that stands in it, foreign and temporary files too. `None` if it is not there, or has no time.
     pub modified: Option<SystemTime>,
+    /// The size of the temporary files, in bytes: of writers at work, and of killed ones until they are swept.
+    pub temporary: u64,
+    /// How many things stand here that are none of ours.
+    pub foreign: u64,
+    /// What stands where a record or a session's folder belongs, and is refused.
+    pub refused: Vec<Refused>,
+}
+
+/// Something under a name of ours that is not ours: a symbolic link, a named pipe and the like. It is neither read nor
+/// written nor removed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refused {
+    /// Where it stands.
+    pub path: PathBuf,
+    /// Whether it is a symbolic link.
+    pub is_link: bool,
+    /// What belongs there: a `regular file` or a `directory`.
+    pub expected: &'static str,
+}
+
+impl From<&Refused> for StoreError {
+    fn from(refused: &Refused) -> Self {
+        let path = refused.path.clone();
+        if refused.is_link { Self::Symlink { path } } else { Self::Foreign { path, expected: refused.expected } }
+    }
 }
 
 /// A record being written: nobody sees it before [`publish`](Self::publish), and dropped unpublished it is gone.
@@ -52,6 +78,14 @@ pub trait Draft: fmt::Debug + Send {
     /// # Errors
     /// The place is full or fails. The draft is of no use then.
     fn write(&mut self, bytes: &[u8]) -> Result<()>;
+
+    /// Appends a block that nobody changes any more. A place that is memory may keep it instead of copying it.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write).
+    fn write_block(&mut self, block: &Arc<Vec<u8>>) -> Result<()> {
+        self.write(block)
+    }
 
     /// Makes what was written a record under `key`, with all guarantees of [`Backend::create`].
     ///

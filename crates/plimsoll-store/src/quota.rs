@@ -121,7 +121,7 @@ mod tests {
     use crate::inventory::SessionUse;
 
     fn held(session: &str, bytes: u64) -> SessionUse {
-        SessionUse { session: SessionId::new(session), bytes, artifacts: Vec::new(), changed: None }
+        SessionUse { session: SessionId::new(session), bytes, temporary: 0, foreign: 0, artifacts: Vec::new(), changed: None }
     }
 
     #[test]

@@ -19,7 +19,7 @@ fn at(days: u32) -> SystemTime {
 fn held(session: &str, bytes: u64, changed: SystemTime) -> SessionUse {
     let id = format!("{session}/c").parse().unwrap();
     let artifacts = vec![ArtifactUse { id, bytes, changed }];
-    SessionUse { session: SessionId::new(session), bytes, artifacts, changed: Some(changed) }
+    SessionUse { session: SessionId::new(session), bytes, temporary: 0, foreign: 0, artifacts, changed: Some(changed) }
 }
 
 fn chosen(sessions: &[SessionUse], policy: &Policy, now: SystemTime) -> Vec<(String, Why)> {
@@ -84,7 +84,7 @@ fn an_idle_session_over_its_own_quota_loses_its_oldest_results() {
             changed: at(90 + u32::try_from(n).unwrap()),
         })
         .collect();
-    let session = SessionUse { session: SessionId::new("s"), bytes: 50, artifacts, changed: Some(at(94)) };
+    let session = SessionUse { artifacts, ..held("s", 50, at(94)) };
     let inventory = Inventory { sessions: vec![session], ..Inventory::default() };
     let policy = Policy { max_session: 35, ..Policy::default() };
     let selection = select(&inventory, &policy, now);
