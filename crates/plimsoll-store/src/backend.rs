@@ -62,6 +62,17 @@ pub struct Refused {
     pub expected: &'static str,
 }
 
+/// What is known of all results at a glance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Glance {
+    /// Their size in bytes when they were counted last, and what was written since by those who said so.
+    pub bytes: u64,
+    /// When they were counted.
+    pub counted: SystemTime,
+    /// The time of the session folder that changed longest ago; `None` if there is no session.
+    pub oldest: Option<SystemTime>,
+}
+
 impl From<&Refused> for StoreError {
     fn from(refused: &Refused) -> Self {
         let path = refused.path.clone();
@@ -174,6 +185,17 @@ pub trait Backend: fmt::Debug + Send + Sync {
 
     /// Removes temporary files of writers that died before `before`; says how many.
     fn sweep(&self, before: SystemTime) -> Result<u64>;
+
+    /// Gives what is known of all results without listing every session; `None` if nothing is, or it is not known well.
+    fn glance(&self) -> Result<Option<Glance>> {
+        Ok(None)
+    }
+
+    /// Remembers the size of all results for the next glance, of this process or another. What is not remembered costs a
+    /// listing, and nothing else; so this neither fails nor is durable.
+    fn remember(&self, bytes: u64, counted: SystemTime) {
+        let _ = (bytes, counted);
+    }
 
     /// Gives the path of a record on this machine, if it has one. The record need not exist.
     fn path(&self, key: &Key) -> Option<PathBuf>;

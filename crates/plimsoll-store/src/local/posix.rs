@@ -13,8 +13,8 @@ use rustix::fs::{AtFlags, Dir, FileType, Mode, Stat, Timespec, Timestamps};
 use rustix::io::Errno;
 
 use super::root::{RECORD, Root, failed, refused, sync, tighten};
-use super::{ATTEMPTS, FileReader, TEMPORARY, each_folder, holds};
-use crate::backend::{Backend, Created, Draft, Entry, Listing, Reader, Refused};
+use super::{ATTEMPTS, FileReader, TEMPORARY, each_folder, glance, holds};
+use crate::backend::{Backend, Created, Draft, Entry, Glance, Listing, Reader, Refused};
 use crate::error::{Result, StoreError};
 
 mod draft;
@@ -26,7 +26,7 @@ use draft::{PosixDraft, Temporary};
 /// Making one touches nothing: the root is created by the first write.
 #[derive(Debug)]
 pub struct PosixStore {
-    root: Root,
+    pub(super) root: Root,
 }
 
 impl PosixStore {
@@ -294,6 +294,14 @@ impl Backend for PosixStore {
         Ok(swept)
     }
 
+    fn glance(&self) -> Result<Option<Glance>> {
+        glance::glance(self)
+    }
+
+    fn remember(&self, bytes: u64, counted: SystemTime) {
+        glance::remember(self, bytes, counted);
+    }
+
     fn path(&self, key: &Key) -> Option<PathBuf> {
         Some(self.root.path_of_key(key))
     }
@@ -337,7 +345,7 @@ fn known_type(directory: &OwnedFd, name: &str, listed: FileType) -> FileType {
     }
 }
 
-fn modified(stat: &Stat) -> SystemTime {
+pub(super) fn modified(stat: &Stat) -> SystemTime {
     #[allow(clippy::useless_conversion, clippy::unnecessary_fallible_conversions)]
     let nanos = Duration::from_nanos(u64::try_from(stat.st_mtime_nsec).unwrap_or(0));
     let seconds = Duration::from_secs(stat.st_mtime.unsigned_abs());
