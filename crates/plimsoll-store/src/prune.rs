@@ -198,7 +198,11 @@ fn choose_sessions(
             choose(held, protected, Why::Age)
         } else if held.bytes.saturating_sub(held.temporary) > policy.max_session {
             // What a killed writer left does not drive results out: it is swept, or goes with the session.
-            choose_oldest(held, protected, held.bytes.saturating_sub(held.temporary).saturating_sub(policy.max_session))
+            choose_oldest(
+                held,
+                protected,
+                held.bytes.saturating_sub(held.temporary).saturating_sub(policy.max_session),
+            )
         } else {
             staying.push(held);
             continue;

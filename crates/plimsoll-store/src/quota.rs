@@ -155,7 +155,14 @@ mod tests {
     use crate::inventory::SessionUse;
 
     fn held(session: &str, bytes: u64) -> SessionUse {
-        SessionUse { session: SessionId::new(session), bytes, temporary: 0, foreign: 0, artifacts: Vec::new(), changed: None }
+        SessionUse {
+            session: SessionId::new(session),
+            bytes,
+            temporary: 0,
+            foreign: 0,
+            artifacts: Vec::new(),
+            changed: None,
+        }
     }
 
     #[test]
@@ -195,7 +202,12 @@ mod tests {
         let quotas = Quotas { max_total: 1600, ..Quotas::default() };
         let session = SessionId::new("s");
         let mut tally = Tally::default();
-        tally.count(&Inventory { sessions: vec![held("s", 5000)], ..Inventory::default() }, &session, &quotas, SystemTime::now());
+        tally.count(
+            &Inventory { sessions: vec![held("s", 5000)], ..Inventory::default() },
+            &session,
+            &quotas,
+            SystemTime::now(),
+        );
         tally.note(&session, 50);
         assert!(!tally.is_due(&session, &quotas));
         tally.note(&session, 50);

@@ -56,9 +56,7 @@ pub(crate) fn run(arguments: &CapArgs, global: &Global, output: &mut Output) -> 
 
     let mut stream = begin(&store, result, &policy(arguments, &config));
     let read = match file {
-        Some(path) => {
-            stream.read_from(File::open(path).with_context(|| format!("cannot read {}", path.display()))?)
-        }
+        Some(path) => stream.read_from(File::open(path).with_context(|| format!("cannot read {}", path.display()))?),
         None => stream.read_from(io::stdin().lock()),
     };
     let named = || file.map_or_else(|| "standard input".to_owned(), |path| path.display().to_string());

@@ -283,7 +283,9 @@ fn prune(store: &Store, keep: &[String], dry_run: bool, json: bool, output: &mut
     for session in &keep {
         if store.session_use(session)?.artifacts.is_empty() {
             unknown.push(session.as_str().to_owned());
-            output.say(&format!("plimsoll: warning: --keep {session}: no results of such a session are stored here\n"))?;
+            output.say(&format!(
+                "plimsoll: warning: --keep {session}: no results of such a session are stored here\n"
+            ))?;
         }
     }
     let policy = Policy { keep, ..Policy::new(&store.quotas()) };

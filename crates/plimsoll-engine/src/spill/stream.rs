@@ -239,8 +239,11 @@ impl Looking {
             let (blocks, arriving) = sync_channel::<Arc<Vec<u8>>>(WAITING);
             let capper = Arc::clone(&self.capper);
             let look = move || arriving.into_iter().for_each(|block| lock(&capper).push(&block));
-            self.beside =
-                thread::Builder::new().name("plimsoll-look".to_owned()).spawn(look).ok().map(|thread| (blocks, thread));
+            self.beside = thread::Builder::new()
+                .name("plimsoll-look".to_owned())
+                .spawn(look)
+                .ok()
+                .map(|thread| (blocks, thread));
         }
         match &self.beside {
             // It takes no more if it panicked: then its end says so.

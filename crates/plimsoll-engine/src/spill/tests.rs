@@ -297,10 +297,13 @@ fn a_replay_without_the_path_is_what_was_shown_but_for_the_path() {
         let policy = Policy::new(Bytes(4_000)).with_shape(shape);
         let shown = spill(&store, &result.with_path(), &content, &policy);
         let path = shown.path.unwrap().display().to_string();
-        let (shown, part) = (String::from_utf8(shown.text).unwrap(), match shape {
-            Shape::Default => format!("; file \"{path}\""),
-            Shape::Classic => format!(", in {path}"),
-        });
+        let (shown, part) = (
+            String::from_utf8(shown.text).unwrap(),
+            match shape {
+                Shape::Default => format!("; file \"{path}\""),
+                Shape::Classic => format!(", in {path}"),
+            },
+        );
         assert!(shown.contains(&part), "{shown}");
         let without = spill(&store, &result, &content, &policy);
         assert_eq!(String::from_utf8(without.text).unwrap(), shown.replace(&part, ""));

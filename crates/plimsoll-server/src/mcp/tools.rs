@@ -264,9 +264,9 @@ fn told(error: &StoreError) -> String {
             "nothing is stored as {id}: it was never stored here, or it was removed. Find it with `search` or \
              `list`, or run the tool again"
         ),
-        StoreError::Pruned { id, asked: true } => format!(
-            "{id} was stored, and is not any more: its session was removed on request. Run the tool again"
-        ),
+        StoreError::Pruned { id, asked: true } => {
+            format!("{id} was stored, and is not any more: its session was removed on request. Run the tool again")
+        }
         StoreError::Pruned { id, asked: false } => format!(
             "{id} was stored, and is not any more: results are kept for 30 days, and the oldest go first when room is \
              short. Run the tool again"

@@ -10,8 +10,8 @@ use std::time::{Duration, SystemTime};
 use plimsoll::id::Folder;
 use rustix::fs::{AtFlags, Mode, OFlags};
 
-use super::root::{NOTE, PRIVATE_FILE, RECORD};
 use super::posix::{PosixStore, modified};
+use super::root::{NOTE, PRIVATE_FILE, RECORD};
 use super::temporary_name;
 use crate::backend::{Backend as _, Glance};
 use crate::error::Result;

@@ -7,11 +7,11 @@
 //! A record is written to a temporary file in its own directory, synced, published under its name by an operation that
 //! fails if the name is taken, and the directory is synced. Nothing is locked, so nothing stays locked.
 
+#[cfg(unix)]
+mod glance;
 #[cfg(any(not(unix), test))]
 #[cfg_attr(unix, allow(unreachable_pub, reason = "on Unix it is compiled to be tested only"))]
 mod plain;
-#[cfg(unix)]
-mod glance;
 #[cfg(unix)]
 mod posix;
 #[cfg(unix)]

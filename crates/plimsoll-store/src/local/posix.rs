@@ -214,11 +214,8 @@ impl Backend for PosixStore {
             if matches!(name, "." | "..") {
                 return Ok(());
             }
-            let refused = |kind, expected| Refused {
-                path: path.join(name),
-                is_link: kind == FileType::Symlink,
-                expected,
-            };
+            let refused =
+                |kind, expected| Refused { path: path.join(name), is_link: kind == FileType::Symlink, expected };
             if let Some(session) = folder.child(name).as_ref().and_then(Folder::session) {
                 match known_type(&directory, name, kind) {
                     FileType::Directory => listing.sessions.push(session.clone()),

@@ -320,8 +320,13 @@ impl Store {
             }
             _ => true,
         };
-        let artifacts: Vec<ArtifactId> =
-            held.artifacts.iter().map(|artifact| &artifact.id).filter(|id| !others.results.contains(id)).cloned().collect();
+        let artifacts: Vec<ArtifactId> = held
+            .artifacts
+            .iter()
+            .map(|artifact| &artifact.id)
+            .filter(|id| !others.results.contains(id))
+            .cloned()
+            .collect();
         let archived = self.backend().list(&epochs)?.records;
         let archived = archived.iter().filter(|entry| is_ours(entry.key.record())).count();
         if !artifacts.is_empty() || archived > 0 {

@@ -19,7 +19,14 @@ fn at(days: u32) -> SystemTime {
 fn held(session: &str, bytes: u64, changed: SystemTime) -> SessionUse {
     let id = format!("{session}/c").parse().unwrap();
     let artifacts = vec![ArtifactUse { id, bytes, changed }];
-    SessionUse { session: SessionId::new(session), bytes, temporary: 0, foreign: 0, artifacts, changed: Some(changed) }
+    SessionUse {
+        session: SessionId::new(session),
+        bytes,
+        temporary: 0,
+        foreign: 0,
+        artifacts,
+        changed: Some(changed),
+    }
 }
 
 fn chosen(sessions: &[SessionUse], policy: &Policy, now: SystemTime) -> Vec<(String, Why)> {

@@ -95,7 +95,9 @@ fn links_and_pipes_under_names_of_ours_are_named() {
     link("results/s/linked.txt");
     link("results/linked");
     link("results/s/a name of nobody's");
-    assert!(std::process::Command::new("mkfifo").arg(root.path().join("results/t/pipe.json")).status().unwrap().success());
+    assert!(
+        std::process::Command::new("mkfifo").arg(root.path().join("results/t/pipe.json")).status().unwrap().success()
+    );
     fs::create_dir(root.path().join("epochs/t/folder.body")).ok();
     let refused = store.inventory().unwrap().refused;
     let named: Vec<String> = refused
