@@ -12,7 +12,7 @@ use plimsoll::id::{RecallId, Record, SessionId};
 
 use crate::error::{Result, StoreError};
 use crate::pattern::Pattern;
-use crate::recall::{GrepLine, RecallReader};
+use crate::recall::{GrepLine, MAY_MISS, RecallReader};
 use crate::scan::scan;
 use crate::store::Store;
 
@@ -96,11 +96,12 @@ impl Hit {
 impl SearchPage {
     /// What is said below the hits.
     pub fn footer(&self) -> String {
-        let Searched { looked_through, hits, repeated, errors, .. } = &self.searched;
+        let Searched { looked_through, hits, repeated, errors, may_miss } = &self.searched;
         let end = if self.more { "more was found: narrow the search" } else { "end" };
         let repeated = if *repeated == 0 { String::new() } else { format!("; {repeated} repeated lines left out") };
         let errors = if errors.is_empty() { String::new() } else { format!("; {} could not be read", errors.len()) };
-        format!("[{hits} matches in {looked_through} artifacts{repeated}{errors}; {end}]")
+        let missed = if *may_miss == 0 { String::new() } else { format!("; {MAY_MISS}") };
+        format!("[{hits} matches in {looked_through} artifacts{repeated}{errors}; {end}{missed}]")
     }
 }
 

@@ -254,7 +254,15 @@ fn one_line_and_sizes_with_a_fraction_are_understood() {
 fn recalling_a_part_of_what_is_not_all_there_warns() {
     let bench = Bench::new();
     let mut command = bench.command();
-    command.env("PLIMSOLL_STORE_MAX_STREAM", "10000").args(["cap", "--max-bytes", "1000", "--session", "s", "--call", "c"]);
+    command.env("PLIMSOLL_STORE_MAX_STREAM", "10000").args([
+        "cap",
+        "--max-bytes",
+        "1000",
+        "--session",
+        "s",
+        "--call",
+        "c",
+    ]);
     assert!(bench.feed(command, &log(1_000)).code(0).err().contains("only the first"));
     for arguments in [&["--lines", "1:2"][..], &["--grep", "Compiling"], &["--offset", "0"], &[]] {
         let ran = bench.run(["recall", "s/c"].iter().chain(arguments));
