@@ -237,7 +237,9 @@ impl Hasher for AsIs {
     }
 
     fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|byte| self.0 = self.0.rotate_left(8) ^ u64::from(*byte));
+        for byte in bytes {
+            self.0 = self.0.rotate_left(8) ^ u64::from(*byte);
+        }
     }
 
     fn write_u64(&mut self, hash: u64) {
