@@ -1,6 +1,7 @@
 //! Benchmarks of Plimsoll against its peers.
 
 pub mod body;
+pub mod output;
 pub mod samples;
 pub mod text;
 

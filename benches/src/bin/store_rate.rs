@@ -5,6 +5,7 @@
 //! store_rate fill file:///DIR FILES BYTES            fills a store with text, for the next two
 //! store_rate search file:///DIR PATTERN              how long a search takes, and what it found
 //! store_rate list file:///DIR                        how long a listing takes
+//! store_rate text KIND BYTES > CONTENT               text as tools print it, to stream: see `output.rs`
 //! ```
 
 use std::error::Error;
@@ -13,6 +14,7 @@ use std::ops::ControlFlow;
 use std::time::{Instant, SystemTime};
 
 use plimsoll::id::{ArtifactId, Record, SessionId, ToolCallId};
+use plimsoll_benches::output::{KINDS, made};
 use plimsoll_store::{Location, NewResult, Pattern, Search, Store};
 
 /// Words for text that looks like output of tools.
@@ -44,7 +46,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         ["fill", url, files, bytes] => fill(&open(url)?, files.parse()?, bytes.parse()?),
         ["search", url, pattern] => search(&open(url)?, pattern, out),
         ["list", url] => list(&open(url)?, out),
-        _ => Err("stream URL | fill URL FILES BYTES | search URL PATTERN | list URL".into()),
+        ["text", kind, bytes] => text(kind, bytes.parse()?, out),
+        _ => Err("stream URL | fill URL FILES BYTES | search URL PATTERN | list URL | text KIND BYTES".into()),
     }
 }
 
@@ -120,5 +123,17 @@ fn list(store: &Store, out: &mut impl Write) -> Result<(), Box<dyn Error>> {
     let inventory = store.inventory()?;
     let artifacts = inventory.artifacts().len();
     writeln!(out, "{artifacts} artifacts, {} B: {:?}", inventory.results_bytes(), start.elapsed())?;
+    Ok(())
+}
+
+/// Prints some MiB of a text over and over: what is measured must not fit any buffer, and need not be held here.
+fn text(kind: &str, bytes: usize, out: &mut impl Write) -> Result<(), Box<dyn Error>> {
+    let text = made(kind, bytes.min(64 << 20)).ok_or_else(|| format!("there is {}", KINDS.join(", ")))?;
+    let mut left = bytes;
+    while left > 0 {
+        let piece = text.get(..left).unwrap_or(&text);
+        out.write_all(piece)?;
+        left -= piece.len();
+    }
     Ok(())
 }

@@ -260,8 +260,8 @@ pub(crate) struct RecallArgs {
     /// At most this many bytes, ending on a character
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) length: Option<u64>,
-    /// These lines, counted from 1, the last included
-    #[arg(long, value_name = "A:B", value_parser = lines, conflicts_with_all = ["offset", "length"])]
+    /// These lines, counted from 1, the last included; or one
+    #[arg(long, value_name = "A:B|A", value_parser = lines, conflicts_with_all = ["offset", "length"])]
     pub(crate) lines: Option<(u64, u64)>,
     /// Lines that match this regular expression, with their numbers
     #[arg(long, value_name = "REGEX", conflicts_with_all = ["offset", "length", "lines"], allow_hyphen_values = true)]
@@ -333,16 +333,20 @@ pub(crate) fn tokens(text: &str) -> Result<u64, String> {
     number.checked_mul(unit).ok_or_else(|| format!("`{text}` tokens are more than can be counted"))
 }
 
-/// Reads a size as people write it: `8192`, `8KiB`, `8k`, `8KB`.
+/// Reads a size as people write it: `8192`, `8KiB`, `1.5 KiB`, `8k`, `8KB`.
 pub(crate) fn size(text: &str) -> Result<u64, String> {
     let read = plimsoll_engine::config::bytes(text);
     read.map(|bytes| bytes.0).ok_or_else(|| format!("`{text}` is no size; give one like 8192 or 8KiB"))
 }
 
-/// Reads a range of lines: `3:7`, `3:` to the end, `:7` from the start.
+/// Reads a range of lines: `3:7`, `3:` to the end, `:7` from the start, `5` for one.
 pub(crate) fn lines(text: &str) -> Result<(u64, u64), String> {
-    let wrong = || format!("`{text}` is no range of lines; give one like 10:20, counted from 1");
-    let (first, last) = text.split_once(':').ok_or_else(wrong)?;
+    let wrong = || format!("`{text}` is no range of lines; give one like 10:20, or one line like 5, counted from 1");
+    let (first, last) = match text.split_once(':') {
+        Some(ends) => ends,
+        None if text.is_empty() => return Err(wrong()),
+        None => (text, text),
+    };
     let number = |digits: &str, open: u64| {
         if digits.is_empty() { Ok(open) } else { digits.parse::<u64>().map_err(|_| wrong()) }
     };
@@ -378,7 +382,8 @@ mod tests {
         assert_eq!(lines("3:7"), Ok((3, 7)));
         assert_eq!(lines("3:"), Ok((3, u64::MAX)));
         assert_eq!(lines(":7"), Ok((1, 7)));
-        for wrong in ["0:3", "7:3", "3", "a:b", "-1:2", ""] {
+        assert_eq!(lines("5"), Ok((5, 5)));
+        for wrong in ["0:3", "7:3", "0", "a:b", "-1:2", "a", "-1", ""] {
             assert!(lines(wrong).is_err(), "{wrong}");
         }
     }

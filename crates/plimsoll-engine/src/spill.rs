@@ -20,13 +20,19 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+use std::borrow::Cow;
+use std::ops::Range;
 use std::path::PathBuf;
 use std::time::SystemTime;
 
 use plimsoll::Bytes;
-use plimsoll::cap::{Cap, Capped, Capper, Kind, Marker, Naming, Policy, Saved, batch, cap};
+use plimsoll::cap::{Cap, Capped, Kind, Marker, Naming, Policy, Saved, batch, cap};
 use plimsoll::id::{ArtifactId, Record, SessionId, ToolCallId};
-use plimsoll_store::{NewResult, ResultDraft, Store, StoreError, StoredResult};
+use plimsoll_store::{NewResult, Store, StoreError, StoredResult};
+
+mod stream;
+
+pub use stream::{SpillStream, begin};
 
 /// Which tool result it is.
 #[derive(Debug, Clone, Copy)]
@@ -159,82 +165,6 @@ pub fn spill(store: &Store, result: &ToolResult<'_>, content: &[u8], policy: &Po
     }
 }
 
-/// A tool result that comes in piece by piece: see [`begin`].
-#[derive(Debug)]
-pub struct SpillStream<'s> {
-    store: &'s Store,
-    result: ToolResult<'s>,
-    policy: Policy,
-    capper: Capper,
-    draft: Option<ResultDraft<'s>>,
-    fault: Option<StoreError>,
-}
-
-/// Begins a tool result of any size that comes in piece by piece: a few MiB of it are in memory at a time.
-///
-/// It does what [`spill`] does, and shows the same text. What is stored is bounded by
-/// [`Quotas::max_stream`](plimsoll_store::Quotas::max_stream).
-///
-/// ```
-/// use plimsoll::Bytes;
-/// use plimsoll::cap::Policy;
-/// use plimsoll::id::{SessionId, ToolCallId};
-/// use plimsoll_engine::spill::{ToolResult, begin};
-/// use plimsoll_store::Store;
-///
-/// let (store, session, call) = (Store::memory(), SessionId::new("s1"), ToolCallId::new("toolu_01"));
-/// let mut stream = begin(&store, ToolResult::new(&session, &call), &Policy::new(Bytes(1_000)));
-/// for n in 0..1_000 {
-///     stream.write(format!("line {n}\n").as_bytes());
-/// }
-/// let capped = stream.finish();
-/// assert!(capped.text.len() <= 1_000 && capped.lines == 1_000 && capped.fault.is_none());
-/// ```
-pub fn begin<'s>(store: &'s Store, result: ToolResult<'s>, policy: &Policy) -> SpillStream<'s> {
-    let policy = result.policy(policy);
-    SpillStream { store, result, policy, capper: Capper::new(policy), draft: None, fault: None }
-}
-
-impl SpillStream<'_> {
-    /// Takes the next bytes. A failing store is noted, and the result goes on without it.
-    pub fn write(&mut self, bytes: &[u8]) {
-        if self.draft.is_none() && self.fault.is_none() && self.capper.would_exceed(bytes.len()) {
-            let quota = self.store.quotas().max_stream;
-            let held = self.capper.held();
-            make_room(self.store, &self.result);
-            let begun = self.store.begin_result(&self.result.new_result(b"", None), quota);
-            match begun.and_then(|mut draft| draft.write(held).map(|()| draft)) {
-                Ok(draft) => self.draft = Some(draft),
-                Err(fault) => self.fault = Some(fault),
-            }
-        }
-        if let Some(draft) = &mut self.draft
-            && let Err(fault) = draft.write(bytes)
-        {
-            (self.draft, self.fault) = (None, Some(fault));
-        }
-        self.capper.push(bytes);
-    }
-
-    /// Ends the result.
-    pub fn finish(self) -> Spilled {
-        let Self { store, result, policy, capper, draft, fault } = self;
-        let Some(draft) = draft else {
-            return match fault {
-                Some(fault) => Spilled::unsaved(capper.finish(&Naming::unsaved()), fault),
-                None => shown_before(store, &result, capper.held(), &policy),
-            };
-        };
-        let cut = |naming: &Naming<'_>| capper.clone().finish(naming);
-        let Capped { kind, lines, .. } = cut(&Naming::unsaved());
-        let frozen = |id: &ArtifactId, saved| telling(with_naming(store, &result, id, saved, cut), id);
-        match draft.finish(Some(kind.name()), frozen) {
-            Ok(stored) => Spilled { lines, ..named(store, &result, &stored, policy.cap.bytes(), cut) },
-            Err(fault) => Spilled::unsaved(cut(&Naming::unsaved()), fault),
-        }
-    }
-}
-
 /// Does what [`spill`] does on a thread for blocking work.
 ///
 /// ```
@@ -326,6 +256,7 @@ fn named(
     let anew = || with_naming(store, result, &stored.id, stored.saved(), &cut);
     let shown = match stored.frozen(limit) {
         Some(frozen) => {
+            let frozen = if result.shows_path { Cow::Borrowed(frozen) } else { without_path(frozen, &stored.id) };
             let bytes = stored.meta.whole.as_ref().map_or(stored.meta.bytes, |whole| whole.bytes);
             Spilled {
                 text: frozen.as_bytes().to_vec(),
@@ -334,7 +265,7 @@ fn named(
                 path: None,
                 bytes: Bytes(bytes),
                 lines: stored.meta.lines,
-                omitted: omitted(frozen, bytes),
+                omitted: omitted(&frozen, bytes),
                 kind: stored.meta.kind.as_deref().and_then(Kind::named).unwrap_or(Kind::Text),
                 saved,
                 fault: None,
@@ -355,6 +286,27 @@ fn telling(capped: Capped<'_>, id: &ArtifactId) -> Option<String> {
 fn lines(content: &[u8]) -> u64 {
     let feeds = memchr::memchr_iter(b'\n', content).count() as u64;
     feeds + u64::from(content.last().is_some_and(|byte| *byte != b'\n'))
+}
+
+/// The frozen text for a reader who is not to see paths: the same but for the path, so that it stays what was shown.
+fn without_path<'t>(frozen: &'t str, id: &ArtifactId) -> Cow<'t, str> {
+    let replaced = |span: Range<usize>, by: &str| {
+        Some(Cow::Owned([frozen.get(..span.start)?, by, frozen.get(span.end..)?].concat()))
+    };
+    if let Some((span, mut marker)) = Marker::find(frozen) {
+        return match marker.path.take() {
+            Some(_) => replaced(span, &marker.render()).unwrap_or(Cow::Borrowed(frozen)),
+            None => Cow::Borrowed(frozen),
+        };
+    }
+    // The classic note: "... bytes in all, in PATH; recall with id ID]".
+    let span = || {
+        let end = frozen.rfind(&format!("; recall with id {id}]\n"))?;
+        let start = frozen.get(..end)?.rfind("\n[...snipped ")?;
+        let path = frozen.get(start..end)?.find(", in ")?;
+        Some(start + path..end)
+    };
+    span().and_then(|span| replaced(span, "")).unwrap_or(Cow::Borrowed(frozen))
 }
 
 /// How many bytes of a whole a capped text leaves out, by its own word.

@@ -3,11 +3,12 @@
 use std::fmt;
 use std::ops::Range;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use plimsoll::id::{Folder, Key, SessionId};
 
-use crate::error::Result;
+use crate::error::{Result, StoreError};
 
 /// What came of creating a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,7 +32,7 @@ pub struct Entry {
     pub modified: SystemTime,
 }
 
-/// What stands in a folder, one level deep, in no particular order. Foreign files are left out.
+/// What stands in a folder, one level deep, in no particular order. Foreign files are only counted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Listing {
     /// The records.
@@ -41,6 +42,42 @@ pub struct Listing {
     /// When the folder last changed, where the place has folders: the newest of its own time and of the times of all
     /// that stands in it, foreign and temporary files too. `None` if it is not there, or has no time.
     pub modified: Option<SystemTime>,
+    /// The size of the temporary files, in bytes: of writers at work, and of killed ones until they are swept.
+    pub temporary: u64,
+    /// How many things stand here that are none of ours.
+    pub foreign: u64,
+    /// What stands where a record or a session's folder belongs, and is refused.
+    pub refused: Vec<Refused>,
+}
+
+/// Something under a name of ours that is not ours: a symbolic link, a named pipe and the like. It is neither read nor
+/// written nor removed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refused {
+    /// Where it stands.
+    pub path: PathBuf,
+    /// Whether it is a symbolic link.
+    pub is_link: bool,
+    /// What belongs there: a `regular file` or a `directory`.
+    pub expected: &'static str,
+}
+
+/// What is known of all results at a glance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Glance {
+    /// Their size in bytes when they were counted last, and what was written since by those who said so.
+    pub bytes: u64,
+    /// When they were counted.
+    pub counted: SystemTime,
+    /// The time of the session folder that changed longest ago; `None` if there is no session.
+    pub oldest: Option<SystemTime>,
+}
+
+impl From<&Refused> for StoreError {
+    fn from(refused: &Refused) -> Self {
+        let path = refused.path.clone();
+        if refused.is_link { Self::Symlink { path } } else { Self::Foreign { path, expected: refused.expected } }
+    }
 }
 
 /// A record being written: nobody sees it before [`publish`](Self::publish), and dropped unpublished it is gone.
@@ -52,6 +89,14 @@ pub trait Draft: fmt::Debug + Send {
     /// # Errors
     /// The place is full or fails. The draft is of no use then.
     fn write(&mut self, bytes: &[u8]) -> Result<()>;
+
+    /// Appends a block that nobody changes any more. A place that is memory may keep it instead of copying it.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write).
+    fn write_block(&mut self, block: &Arc<Vec<u8>>) -> Result<()> {
+        self.write(block)
+    }
 
     /// Makes what was written a record under `key`, with all guarantees of [`Backend::create`].
     ///
@@ -140,6 +185,17 @@ pub trait Backend: fmt::Debug + Send + Sync {
 
     /// Removes temporary files of writers that died before `before`; says how many.
     fn sweep(&self, before: SystemTime) -> Result<u64>;
+
+    /// Gives what is known of all results without listing every session; `None` if nothing is, or it is not known well.
+    fn glance(&self) -> Result<Option<Glance>> {
+        Ok(None)
+    }
+
+    /// Remembers the size of all results for the next glance, of this process or another. What is not remembered costs a
+    /// listing, and nothing else; so this neither fails nor is durable.
+    fn remember(&self, bytes: u64, counted: SystemTime) {
+        let _ = (bytes, counted);
+    }
 
     /// Gives the path of a record on this machine, if it has one. The record need not exist.
     fn path(&self, key: &Key) -> Option<PathBuf>;

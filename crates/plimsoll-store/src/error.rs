@@ -20,18 +20,23 @@ pub enum StoreError {
     Malformed(#[from] IdError),
     /// The id is well-formed, and nothing is stored under it.
     #[error(
-        "nothing is stored as {id}: it was never stored here, or it was removed long ago; \
+        "nothing is stored as {id}: it was never stored here, or it was removed; \
              list what there is with `plimsoll store ls`, or run the tool again"
     )]
     Unknown {
         /// The id.
         id: Box<RecallId>,
     },
-    /// The id is well-formed, and its session was pruned, wholly or in part.
-    #[error("{id} is not stored any more: older results of its session were pruned; run the tool again")]
+    /// The id is well-formed, and its session was pruned or removed, wholly or in part.
+    #[error(
+        "{id} is not stored any more: {}; run the tool again",
+        if *asked { "its session was removed on request" } else { "older results of its session were pruned" }
+    )]
     Pruned {
         /// The id.
         id: Box<RecallId>,
+        /// Whether somebody asked for it.
+        asked: bool,
     },
     /// A range begins past the end.
     #[error("{id} has {size} {unit}s: nothing stands at {unit} {start}; ask for a lower start")]

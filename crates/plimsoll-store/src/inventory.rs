@@ -5,7 +5,7 @@ use std::time::SystemTime;
 use plimsoll::id::{ArtifactId, EpochId, Folder, Key, RecallId, Record, SessionId};
 
 use crate::archive::last_uses_in;
-use crate::backend::Listing;
+use crate::backend::{Listing, Refused};
 use crate::body::ArchivedDocument;
 use crate::error::{Result, StoreError};
 use crate::recall::Recalled;
@@ -28,8 +28,12 @@ pub struct ArtifactUse {
 pub struct SessionUse {
     /// The session.
     pub session: SessionId,
-    /// The size of all its records in bytes, contents and metadata.
+    /// The size of all its records in bytes, contents and metadata, and of temporary files beside them.
     pub bytes: u64,
+    /// The size of temporary files in bytes: of writers at work, and of killed ones until they are swept.
+    pub temporary: u64,
+    /// How many foreign things stand in its folder.
+    pub foreign: u64,
     /// Its artifacts, in no particular order.
     pub artifacts: Vec<ArtifactUse>,
     /// When it last changed: the newest of the times of its folder and of all that stands in it. `None` if there is
@@ -90,6 +94,8 @@ pub struct Inventory {
     pub archives: Vec<ArchiveUse>,
     /// Notes of what was pruned, by session.
     pub tombstones: Vec<Tombstone>,
+    /// What stands under names of ours, and is refused.
+    pub refused: Vec<Refused>,
 }
 
 /// Everything that is known of one id.
@@ -134,7 +140,9 @@ impl Inventory {
 
 impl SessionUse {
     pub(crate) fn of(session: SessionId, listing: &Listing) -> Self {
-        let mut held = Self { session, bytes: 0, artifacts: Vec::new(), changed: listing.modified };
+        let (temporary, foreign) = (listing.temporary, listing.foreign + listing.refused.len() as u64);
+        let changed = listing.modified;
+        let mut held = Self { session, bytes: temporary, temporary, foreign, artifacts: Vec::new(), changed };
         for entry in &listing.records {
             held.bytes += entry.size;
             held.changed = held.changed.max(Some(entry.modified));
@@ -215,7 +223,12 @@ impl Store {
     pub(crate) fn take_stock(&self, session: Option<&SessionId>, errors: &mut Vec<StoreError>) -> Inventory {
         let backend = self.backend();
         let only = session;
-        let mut list = |folder: &Folder| backend.list(folder).map_err(|error| errors.push(error)).unwrap_or_default();
+        let mut refused = Vec::new();
+        let mut list = |folder: &Folder| {
+            let listing = backend.list(folder).map_err(|error| errors.push(error)).unwrap_or_default();
+            refused.extend_from_slice(&listing.refused);
+            listing
+        };
         let mut inventory = Inventory::default();
         for session in only.map_or_else(|| list(&Folder::Results).sessions, |only| vec![only.clone()]) {
             let listing = list(&Folder::ResultsOf(session.clone()));
@@ -230,6 +243,8 @@ impl Store {
                 inventory.tombstones.push(Tombstone { session, pruned: entry.modified });
             }
         }
+        refused.sort_by(|one, other| one.path.cmp(&other.path));
+        inventory.refused = refused;
         inventory
             .sessions
             .sort_by(|one, other| other.changed.cmp(&one.changed).then_with(|| one.session.cmp(&other.session)));

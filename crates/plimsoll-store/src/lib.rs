@@ -34,7 +34,7 @@ pub use inventory::{ArchiveUse, ArtifactUse, BodyNames, BodyUse, Inventory, Sess
 pub use open::{Location, Platform};
 pub use pattern::Pattern;
 pub use quota::Quotas;
-pub use recall::{GrepLine, GrepPage, PAGE, Page, RecallReader, Recalled};
+pub use recall::{GrepLine, GrepPage, Grepped, MAY_MISS, PAGE, Page, RecallReader, Recalled};
 pub use results::{NewResult, ResultDraft, ResultMeta, Saved, StoredResult, Whole};
 pub use search::{Hit, Search, SearchPage, Searched};
 pub use store::Store;

@@ -13,13 +13,17 @@ use crate::error::{Result, StoreError};
 
 type Records = BTreeMap<Key, (Arc<Content>, SystemTime)>;
 
-/// Large records are kept as blocks of this size, so that they can grow without being moved: 1 MiB.
+/// Large records are kept as blocks of about this size, so that they can grow without being moved: 1 MiB.
 const BLOCK: usize = 1 << 20;
+/// A block from this size on is kept as it was given: 64 KiB.
+const WORTH_SHARING: usize = 1 << 16;
 
-/// The bytes of a record: blocks that are full but for the last one.
-#[derive(Debug, Default, PartialEq, Eq)]
+/// The bytes of a record, in blocks of any size.
+#[derive(Debug, Default)]
 struct Content {
-    blocks: Vec<Vec<u8>>,
+    blocks: Vec<Arc<Vec<u8>>>,
+    /// Where each block ends in the content.
+    ends: Vec<u64>,
 }
 
 /// Records in a map. Guarantees 2 and 4 of [`Backend`] mean nothing here; the others hold.
@@ -57,29 +61,56 @@ impl MemoryStore {
     }
 }
 
+impl PartialEq for Content {
+    fn eq(&self, other: &Self) -> bool {
+        let mut at = 0;
+        while at < self.size() && self.size() == other.size() {
+            let (one, two) = (self.rest_of_block(at), other.rest_of_block(at));
+            let length = one.len().min(two.len());
+            if length == 0 || one.get(..length) != two.get(..length) {
+                return false;
+            }
+            at += length as u64;
+        }
+        self.size() == other.size()
+    }
+}
+
 impl Content {
     fn size(&self) -> u64 {
-        self.blocks.iter().map(|block| block.len() as u64).sum()
+        self.ends.last().copied().unwrap_or(0)
     }
 
     fn append(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
-            match self.blocks.last_mut().filter(|block| block.len() < BLOCK) {
-                None => self.blocks.push(Vec::with_capacity(if self.blocks.is_empty() { 0 } else { BLOCK })),
-                Some(block) => {
-                    let (now, later) = bytes.split_at_checked(BLOCK - block.len()).unwrap_or((bytes, &[]));
-                    block.extend_from_slice(now);
-                    bytes = later;
-                }
+            let last = self.blocks.last_mut().and_then(Arc::get_mut).filter(|block| block.len() < BLOCK);
+            if let (Some(block), Some(end)) = (last, self.ends.last_mut()) {
+                let (now, later) = bytes.split_at_checked(BLOCK - block.len()).unwrap_or((bytes, &[]));
+                block.extend_from_slice(now);
+                *end += now.len() as u64;
+                bytes = later;
+            } else {
+                self.ends.push(self.size());
+                let capacity = if self.blocks.is_empty() { 0 } else { BLOCK };
+                self.blocks.push(Arc::new(Vec::with_capacity(capacity)));
             }
         }
     }
 
+    fn append_block(&mut self, block: &Arc<Vec<u8>>) {
+        if block.len() < WORTH_SHARING {
+            return self.append(block);
+        }
+        self.ends.push(self.size() + block.len() as u64);
+        self.blocks.push(Arc::clone(block));
+    }
+
     /// Gives what stands from a byte on in its block; empty at the end and past it.
     fn rest_of_block(&self, from: u64) -> &[u8] {
-        let (block, within) = (from / BLOCK as u64, from % BLOCK as u64);
-        let block = usize::try_from(block).ok().and_then(|block| self.blocks.get(block));
-        usize::try_from(within).ok().and_then(|within| block?.get(within..)).unwrap_or(&[])
+        let nth = self.ends.partition_point(|end| *end <= from);
+        let start = nth.checked_sub(1).and_then(|before| self.ends.get(before)).copied().unwrap_or(0);
+        let within = usize::try_from(from - start).ok();
+        self.blocks.get(nth).and_then(|block| block.get(within?..)).unwrap_or(&[])
     }
 
     fn copy(&self, range: &Range<u64>) -> Vec<u8> {
@@ -108,6 +139,14 @@ impl Draft for MemoryDraft<'_> {
     fn write(&mut self, bytes: &[u8]) -> Result<()> {
         match Arc::get_mut(&mut self.content) {
             Some(content) => content.append(bytes),
+            None => return Err(StoreError::misused(&self.folder, "it is published already")),
+        }
+        Ok(())
+    }
+
+    fn write_block(&mut self, block: &Arc<Vec<u8>>) -> Result<()> {
+        match Arc::get_mut(&mut self.content) {
+            Some(content) => content.append_block(block),
             None => return Err(StoreError::misused(&self.folder, "it is published already")),
         }
         Ok(())
@@ -208,8 +247,36 @@ impl Backend for MemoryStore {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
     use crate::conformance;
+
+    proptest! {
+        #[test]
+        fn blocks_of_any_size_are_one_content(
+            pieces in proptest::collection::vec((any::<bool>(), any::<u8>(), 0..150_000usize), 0..12),
+            from in 0..600_000u64, length in 0..300_000u64,
+        ) {
+            let (mut content, mut other, mut plain) = (Content::default(), Content::default(), Vec::new());
+            for (shared, byte, size) in pieces {
+                let piece = vec![byte; size];
+                plain.extend_from_slice(&piece);
+                other.append(&piece);
+                if shared {
+                    content.append_block(&Arc::new(piece));
+                } else {
+                    content.append(&piece);
+                }
+            }
+            prop_assert_eq!(content.size(), plain.len() as u64);
+            let cut = |at: u64| usize::try_from(at).unwrap().min(plain.len());
+            prop_assert_eq!(content.copy(&(from..from + length)), &plain[cut(from)..cut(from + length)]);
+            prop_assert!(content == other);
+            other.append(b"!");
+            prop_assert!(content != other);
+        }
+    }
 
     #[test]
     fn it_conforms() {

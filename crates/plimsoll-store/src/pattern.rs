@@ -20,6 +20,7 @@ const SIZE_LIMIT: usize = 1 << 20;
 #[derive(Debug, Clone)]
 pub struct Pattern {
     matcher: RegexMatcher,
+    longest: Option<usize>,
 }
 
 impl Pattern {
@@ -45,6 +46,7 @@ impl Pattern {
         if pattern.is_empty() {
             return Err(refuse("it is empty".to_owned()));
         }
+        let longest = if literal { Some(pattern.len()) } else { longest_match(pattern) };
         RegexMatcherBuilder::new()
             // A pattern may come from a model: a counted repetition must not cost minutes or gigabytes.
             .size_limit(SIZE_LIMIT)
@@ -53,8 +55,13 @@ impl Pattern {
             .fixed_strings(literal)
             .line_terminator(Some(b'\n'))
             .build(pattern)
-            .map(|matcher| Self { matcher })
+            .map(|matcher| Self { matcher, longest })
             .map_err(|error| refuse(error.to_string().replace('\n', " ")))
+    }
+
+    /// The most that a match can take, in bytes; `None` if nothing bounds it.
+    pub(crate) fn longest(&self) -> Option<usize> {
+        self.longest
     }
 
     /// Finds a match in a line, from a byte on.
@@ -70,5 +77,23 @@ impl Pattern {
     pub(crate) fn candidate(&self, lines: &[u8]) -> Option<usize> {
         let found = self.matcher.find_candidate_line(lines).ok().flatten();
         found.map(|(LineMatchKind::Confirmed(at) | LineMatchKind::Candidate(at))| at)
+    }
+}
+
+fn longest_match(expression: &str) -> Option<usize> {
+    let parsed = regex_syntax::ParserBuilder::new().utf8(false).multi_line(true).build().parse(expression);
+    parsed.ok()?.properties().maximum_len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_match_can_take_is_known_where_something_bounds_it() {
+        assert_eq!(Pattern::literal("a.*").unwrap().longest(), Some(3));
+        assert_eq!(Pattern::regex("^(error|warning)$").unwrap().longest(), Some(7));
+        assert_eq!(Pattern::regex("a.{0,9}b").unwrap().longest(), Some(38));
+        assert_eq!(Pattern::regex("a.*b").unwrap().longest(), None);
     }
 }

@@ -11,6 +11,7 @@ use crate::quota::Quotas;
 
 mod execute;
 
+pub(crate) use execute::was_asked;
 pub use execute::{Pruned, Removed};
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
@@ -80,7 +81,7 @@ pub struct Chosen {
     pub bytes: u64,
     /// What goes: all artifacts of the session, but those that a live epoch names.
     pub artifacts: Vec<ArtifactId>,
-    /// Whether nothing of the session stays.
+    /// Whether nothing that is ours stays of the session.
     pub whole: bool,
     /// The last change that was seen: if there is a later one, the session is in use again.
     pub changed: Option<SystemTime>,
@@ -118,7 +119,7 @@ pub struct Selection {
 ///
 /// let now = SystemTime::now();
 /// let session = |name: &str, bytes, minutes: u64| SessionUse {
-///     session: SessionId::new(name), bytes, artifacts: Vec::new(),
+///     session: SessionId::new(name), bytes, temporary: 0, foreign: 0, artifacts: Vec::new(),
 ///     changed: Some(now - Duration::from_secs(60 * minutes)),
 /// };
 /// let sessions = vec![session("running", 50, 90), session("idle", 30, 60), session("older", 30, 90)];
@@ -186,6 +187,8 @@ fn choose_sessions(
         .sessions
         .iter()
         .filter(|held| !policy.keep.contains(&held.session) && idle(held.changed, now) > policy.in_use)
+        // A folder in which there is nothing of ours is not ours to remove, whatever it is called.
+        .filter(|held| held.bytes > 0 || held.foreign == 0)
         .collect();
     candidates.sort_by(|one, other| one.changed.cmp(&other.changed).then_with(|| one.session.cmp(&other.session)));
 
@@ -193,8 +196,13 @@ fn choose_sessions(
     for held in candidates {
         let chosen = if idle(held.changed, now) > policy.keep_session {
             choose(held, protected, Why::Age)
-        } else if held.bytes > policy.max_session {
-            choose_oldest(held, protected, held.bytes - policy.max_session)
+        } else if held.bytes.saturating_sub(held.temporary) > policy.max_session {
+            // What a killed writer left does not drive results out: it is swept, or goes with the session.
+            choose_oldest(
+                held,
+                protected,
+                held.bytes.saturating_sub(held.temporary).saturating_sub(policy.max_session),
+            )
         } else {
             staying.push(held);
             continue;

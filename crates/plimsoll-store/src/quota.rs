@@ -1,10 +1,11 @@
 //! How much a store keeps, and when a write must make room first.
 
 use std::collections::HashMap;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use plimsoll::id::SessionId;
 
+use crate::backend::Glance;
 use crate::error::Result;
 use crate::inventory::Inventory;
 use crate::prune::{Policy, Pruned};
@@ -12,6 +13,8 @@ use crate::store::Store;
 
 const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
+/// How long what one process counted will do for others: an hour.
+const FRESH: Duration = Duration::from_secs(60 * 60);
 
 /// How much is kept, in bytes.
 ///
@@ -50,6 +53,8 @@ pub(crate) struct Tally {
 
 #[derive(Debug)]
 struct Counted {
+    /// When the whole was counted, by this process or another.
+    at: SystemTime,
     total: u64,
     sessions: HashMap<SessionId, u64>,
     /// What this process has written since; other processes may have written as much.
@@ -59,6 +64,10 @@ struct Counted {
 }
 
 impl Tally {
+    fn has_counted(&self) -> bool {
+        self.counted.is_some()
+    }
+
     /// Tells whether room is to be made before the next write to a session.
     ///
     /// Once a process, before its first write; when this process's own writes pass a quota; and after every sixteenth
@@ -69,22 +78,37 @@ impl Tally {
         })
     }
 
-    fn count(&mut self, inventory: &Inventory, session: &SessionId, quotas: &Quotas) {
+    /// Takes over what another process counted; says whether that will do.
+    fn take_over(&mut self, glance: &Glance, quotas: &Quotas, keep_session: Duration, now: SystemTime) -> bool {
+        let since = |then: SystemTime| now.duration_since(then).unwrap_or_default();
+        let is_fresh = glance.counted <= now && since(glance.counted) < FRESH;
+        let has_room = glance.bytes.saturating_add(quotas.max_total / 16) <= quotas.max_total;
+        let is_young = glance.oldest.is_none_or(|oldest| since(oldest) <= keep_session);
+        let will_do = is_fresh && has_room && is_young;
+        if will_do {
+            let (at, total) = (glance.counted, glance.bytes);
+            self.counted = Some(Counted { at, total, sessions: HashMap::new(), written: 0, full: false });
+        }
+        will_do
+    }
+
+    fn count(&mut self, inventory: &Inventory, session: &SessionId, quotas: &Quotas, at: SystemTime) {
         let sessions: HashMap<SessionId, u64> =
             inventory.sessions.iter().map(|held| (held.session.clone(), held.bytes)).collect();
-        let mut counted = Counted { total: sessions.values().sum(), sessions, written: 0, full: false };
+        let mut counted = Counted { at, total: sessions.values().sum(), sessions, written: 0, full: false };
         counted.full = counted.is_over(session, quotas);
         self.counted = Some(counted);
     }
 
-    /// Notes a write of this process.
-    pub(crate) fn note(&mut self, session: &SessionId, bytes: u64) {
-        if let Some(counted) = &mut self.counted {
+    /// Notes a write of this process. Gives what is to be remembered for others: the total, and when it was counted.
+    pub(crate) fn note(&mut self, session: &SessionId, bytes: u64) -> Option<(u64, SystemTime)> {
+        self.counted.as_mut().map(|counted| {
             counted.written = counted.written.saturating_add(bytes);
             counted.total = counted.total.saturating_add(bytes);
             let held = counted.sessions.entry(session.clone()).or_default();
             *held = held.saturating_add(bytes);
-        }
+            (counted.total, counted.at)
+        })
     }
 }
 
@@ -101,6 +125,9 @@ impl Store {
     /// It is due once in a process, when the session's or the store's quota is exceeded, and after every sixteenth of
     /// the store's quota that this process has written. `None` if it was not due: then it costs nothing.
     ///
+    /// Of a local store, the first time costs no more than a look at each session's folder if somebody counted everything
+    /// within the last hour, that left room, and no session is old enough to go.
+    ///
     /// # Errors
     /// What the backend reports of listing the store. The write may go on all the same.
     pub fn make_room(&self, session: &SessionId, now: SystemTime) -> Result<Option<Pruned>> {
@@ -109,8 +136,15 @@ impl Store {
             return Ok(None);
         }
         let policy = Policy { keep: vec![session.clone()], ..Policy::new(&quotas) };
+        if !self.tally().has_counted()
+            && let Ok(Some(glance)) = self.backend().glance()
+            && self.tally().take_over(&glance, &quotas, policy.keep_session, now)
+        {
+            return Ok(None);
+        }
         let pruned = self.prune(&policy, now)?;
-        self.tally().count(&pruned.left, session, &quotas);
+        self.tally().count(&pruned.left, session, &quotas, now);
+        self.backend().remember(pruned.left.results_bytes(), now);
         Ok(Some(pruned))
     }
 }
@@ -121,7 +155,14 @@ mod tests {
     use crate::inventory::SessionUse;
 
     fn held(session: &str, bytes: u64) -> SessionUse {
-        SessionUse { session: SessionId::new(session), bytes, artifacts: Vec::new(), changed: None }
+        SessionUse {
+            session: SessionId::new(session),
+            bytes,
+            temporary: 0,
+            foreign: 0,
+            artifacts: Vec::new(),
+            changed: None,
+        }
     }
 
     #[test]
@@ -131,11 +172,11 @@ mod tests {
         let mut tally = Tally::default();
         assert!(tally.is_due(&session, &quotas));
         let inventory = Inventory { sessions: vec![held("s", 90), held("t", 10)], ..Inventory::default() };
-        tally.count(&inventory, &session, &quotas);
+        tally.count(&inventory, &session, &quotas, SystemTime::now());
         assert!(!tally.is_due(&session, &quotas));
         tally.note(&session, 11);
         assert!(tally.is_due(&session, &quotas) && !tally.is_due(&other, &quotas));
-        tally.count(&inventory, &session, &quotas);
+        tally.count(&inventory, &session, &quotas, SystemTime::now());
         tally.note(&other, 99);
         assert!(!tally.is_due(&session, &quotas));
         tally.note(&other, 1);
@@ -143,11 +184,30 @@ mod tests {
     }
 
     #[test]
+    fn what_another_process_counted_will_do_if_it_is_fresh_and_leaves_room_and_nothing_is_old() {
+        let quotas = Quotas { max_total: 1600, ..Quotas::default() };
+        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
+        let (minute, day) = (Duration::from_secs(60), Duration::from_secs(86_400));
+        let good = Glance { bytes: 1500, counted: now - 59 * minute, oldest: Some(now - 30 * day) };
+        let will_do = |glance| Tally::default().take_over(&glance, &quotas, 30 * day, now);
+        assert!(will_do(good) && will_do(Glance { oldest: None, ..good }));
+        assert!(!will_do(Glance { bytes: 1501, ..good }));
+        assert!(!will_do(Glance { counted: now - 60 * minute, ..good }));
+        assert!(!will_do(Glance { counted: now + minute, ..good }), "a clock was set back");
+        assert!(!will_do(Glance { oldest: Some(now - 30 * day - minute), ..good }));
+    }
+
+    #[test]
     fn a_store_full_of_what_is_in_use_is_not_listed_before_every_write() {
         let quotas = Quotas { max_total: 1600, ..Quotas::default() };
         let session = SessionId::new("s");
         let mut tally = Tally::default();
-        tally.count(&Inventory { sessions: vec![held("s", 5000)], ..Inventory::default() }, &session, &quotas);
+        tally.count(
+            &Inventory { sessions: vec![held("s", 5000)], ..Inventory::default() },
+            &session,
+            &quotas,
+            SystemTime::now(),
+        );
         tally.note(&session, 50);
         assert!(!tally.is_due(&session, &quotas));
         tally.note(&session, 50);

@@ -3,17 +3,19 @@
 use std::io;
 use std::ops::{Range, RangeInclusive};
 
+use plimsoll::Bytes;
 use plimsoll::cap::RecallFooter;
 use plimsoll::id::{ArtifactId, RecallId, Record};
 
 use crate::body::ArchivedDocument;
 use crate::error::{Result, StoreError};
+use crate::results::ResultMeta;
 use crate::store::Store;
 
 mod grep;
 mod reader;
 
-pub use grep::{GrepLine, GrepPage};
+pub use grep::{GrepLine, GrepPage, Grepped, MAY_MISS};
 pub use reader::RecallReader;
 
 /// How much is read at a time, in bytes.
@@ -33,7 +35,8 @@ pub struct Recalled<'s> {
 #[derive(Debug)]
 enum Source<'s> {
     /// A tool result, and its hash where one is recorded.
-    Text { artifact: ArtifactId, blake3: Option<String> },
+    /// And of what whole it is the beginning, if not all of it was kept.
+    Text { artifact: ArtifactId, blake3: Option<String>, first_of: Option<Bytes> },
     /// What a compaction removed.
     Removed { document: ArchivedDocument<'s>, ranges: Vec<Range<u64>> },
 }
@@ -113,8 +116,11 @@ impl Store {
     }
 
     fn find(&self, artifact: &ArtifactId) -> Result<Option<(u64, Source<'_>)>> {
-        let found =
-            |artifact: &ArtifactId, size, blake3| Some((size, Source::Text { artifact: artifact.clone(), blake3 }));
+        let found = |size, meta: Option<ResultMeta>| {
+            let (blake3, whole) = meta.map_or((None, None), |meta| (Some(meta.blake3), meta.whole));
+            let first_of = whole.map(|whole| Bytes(whole.bytes));
+            Some((size, Source::Text { artifact: artifact.clone(), blake3, first_of }))
+        };
         let Some(entry) = self.backend().head(&Record::Text(artifact.clone()).key())? else {
             return Ok(None);
         };
@@ -125,8 +131,8 @@ impl Store {
         };
         match meta {
             // The writer was killed before it wrote the record; the text is whole all the same.
-            None => Ok(found(artifact, entry.size, None)),
-            Some(meta) if meta.may_be(artifact) => Ok(found(artifact, entry.size, Some(meta.blake3))),
+            None => Ok(found(entry.size, None)),
+            Some(meta) if meta.may_be(artifact) => Ok(found(entry.size, Some(meta))),
             // The file system ignores case, and the name was taken: ours, if there is one, has a suffix.
             Some(_) => match self.variants(artifact)?.first() {
                 Some(variant) => self.find(variant),
@@ -145,6 +151,14 @@ impl Recalled<'_> {
     /// Gives the size of the whole in bytes.
     pub fn size(&self) -> u64 {
         self.size
+    }
+
+    /// Gives the size of the result of which only the beginning was kept, for a quota: what is recalled is not all of it.
+    pub fn first_of(&self) -> Option<Bytes> {
+        match &self.source {
+            Source::Text { first_of, .. } => *first_of,
+            Source::Removed { .. } => None,
+        }
     }
 
     /// Gives the exact id of the tool result that is read: another one than was asked for where the file system ignores

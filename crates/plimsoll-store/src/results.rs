@@ -140,7 +140,10 @@ impl Store {
     /// Notes that a result was stored, or found stored.
     fn note_stored(&self, id: &ArtifactId, created: Created, meta: &ResultMeta) {
         if created == Created::New {
-            self.tally().note(id.session(), meta.bytes);
+            let known = self.tally().note(id.session(), meta.bytes);
+            if let Some((bytes, counted)) = known {
+                self.backend().remember(bytes, counted);
+            }
         } else {
             // Beginning a draft changes the time of a local folder: so the session is seen to be in use, and no other
             // process prunes what is relied on from now on. If that fails, the result is stored all the same.

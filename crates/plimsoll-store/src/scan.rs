@@ -14,7 +14,7 @@ use crate::recall::RecallReader;
 const BUFFER: usize = 256 * 1024;
 /// A line that is longer is looked through in pieces, in bytes.
 const PIECE: usize = 1 << 20;
-/// How far pieces of one line overlap, in bytes: a match that is longer may be missed where two pieces meet.
+/// How far pieces of one line overlap, in bytes: a match that is longer may be missed where two pieces meet, and that is said.
 const OVERLAP: usize = 64 * 1024;
 /// A longer line is shown in part, in bytes.
 const LONG: usize = 2048;
@@ -66,13 +66,23 @@ struct Scan<'p, V> {
     mid_line: bool,
 }
 
-/// Looks through what `reader` gives. `visit` ends it by breaking; says whether it did.
+/// How looking through a content went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Scanned {
+    /// Whether `visit` ended it.
+    pub(crate) flow: ControlFlow<()>,
+    /// Whether a match may have been missed: a line was looked through in pieces, and the pattern can match more than
+    /// two pieces have in common.
+    pub(crate) may_miss: bool,
+}
+
+/// Looks through what `reader` gives. `visit` ends it by breaking.
 pub(crate) fn scan(
     reader: &mut RecallReader<'_>,
     pattern: &Pattern,
     context: usize,
     visit: impl FnMut(Found<'_>) -> ControlFlow<()>,
-) -> Result<ControlFlow<()>> {
+) -> Result<Scanned> {
     scan_within(BUFFER, reader, pattern, context, visit)
 }
 
@@ -83,7 +93,9 @@ fn scan_within(
     pattern: &Pattern,
     context: usize,
     visit: impl FnMut(Found<'_>) -> ControlFlow<()>,
-) -> Result<ControlFlow<()>> {
+) -> Result<Scanned> {
+    let may_match_more = pattern.longest().is_none_or(|longest| longest > OVERLAP);
+    let mut may_miss = false;
     let mut scan = Scan {
         pattern,
         context,
@@ -129,14 +141,15 @@ fn scan_within(
             continue;
         } else {
             in_pieces = true;
+            may_miss |= may_match_more;
             scan.piece(scan.filled, false)
         };
         if flow.is_break() {
-            return Ok(flow);
+            return Ok(Scanned { flow, may_miss });
         }
         // When a line in pieces has ended, what follows it in the buffer is still to be looked through.
         if ended && (scan.done >= scan.filled || in_pieces) {
-            return Ok(flow);
+            return Ok(Scanned { flow, may_miss });
         }
         scan.forget(in_pieces);
     }

@@ -12,7 +12,7 @@ use plimsoll::id::{RecallId, Record, SessionId};
 
 use crate::error::{Result, StoreError};
 use crate::pattern::Pattern;
-use crate::recall::{GrepLine, RecallReader};
+use crate::recall::{GrepLine, MAY_MISS, RecallReader};
 use crate::scan::scan;
 use crate::store::Store;
 
@@ -55,6 +55,8 @@ pub struct Searched {
     pub hits: u64,
     /// How many were left out, since a later epoch of the same session has the same line.
     pub repeated: u64,
+    /// In how many of them matches may have been missed: only ones longer than 64 KiB, in lines longer than 1 MiB.
+    pub may_miss: u64,
     /// What could not be looked through.
     pub errors: Vec<StoreError>,
 }
@@ -94,16 +96,27 @@ impl Hit {
 impl SearchPage {
     /// What is said below the hits.
     pub fn footer(&self) -> String {
-        let Searched { looked_through, hits, repeated, errors, .. } = &self.searched;
+        let Searched { looked_through, hits, repeated, errors, may_miss } = &self.searched;
         let end = if self.more { "more was found: narrow the search" } else { "end" };
         let repeated = if *repeated == 0 { String::new() } else { format!("; {repeated} repeated lines left out") };
         let errors = if errors.is_empty() { String::new() } else { format!("; {} could not be read", errors.len()) };
-        format!("[{hits} matches in {looked_through} artifacts{repeated}{errors}; {end}]")
+        let missed = if *may_miss == 0 { String::new() } else { format!("; {MAY_MISS}") };
+        format!("[{hits} matches in {looked_through} artifacts{repeated}{errors}; {end}{missed}]")
     }
 }
 
 /// What was found in one place.
-type Found = Result<(Vec<GrepLine>, bool)>;
+type Found = Result<Lines>;
+
+/// What was found in one place.
+#[derive(Debug, Default)]
+struct Lines {
+    lines: Vec<GrepLine>,
+    /// Whether there are more than are wanted.
+    more: bool,
+    /// Whether some may have been missed.
+    may_miss: bool,
+}
 
 /// How far the threads are.
 #[derive(Default)]
@@ -219,7 +232,7 @@ impl Store {
                         let found =
                             std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| match places.get(place) {
                                 Some((_, id)) => self.look_through(id, search),
-                                None => Ok((Vec::new(), false)),
+                                None => Ok(Lines::default()),
                             }));
                         let found = found.unwrap_or_else(|_| {
                             let source = std::io::Error::other("the search in it panicked");
@@ -234,8 +247,9 @@ impl Store {
                     // Pruned since it was listed.
                     Err(StoreError::Unknown { .. } | StoreError::Pruned { .. }) => {}
                     Err(error) => searched.errors.push(error),
-                    Ok((lines, more)) => {
+                    Ok(Lines { lines, more, may_miss }) => {
                         searched.looked_through += 1;
+                        searched.may_miss += u64::from(may_miss);
                         let last = lines.len().saturating_sub(1);
                         for (number, line) in lines.into_iter().enumerate() {
                             if let RecallId::Epoch(epoch) = id
@@ -311,7 +325,7 @@ impl Store {
 
 fn look(reader: &mut RecallReader<'_>, search: &Search<'_>) -> Found {
     let (mut lines, mut more) = (Vec::new(), false);
-    let _ = scan(reader, search.pattern, 0, |found| {
+    let scanned = scan(reader, search.pattern, 0, |found| {
         if search.of_one.is_some_and(|most| lines.len() >= most) {
             more = true;
             return ControlFlow::Break(());
@@ -319,7 +333,7 @@ fn look(reader: &mut RecallReader<'_>, search: &Search<'_>) -> Found {
         lines.push(GrepLine::of(found));
         ControlFlow::Continue(())
     })?;
-    Ok((lines, more))
+    Ok(Lines { lines, more, may_miss: scanned.may_miss })
 }
 
 fn line_hash(session: &SessionId, line: &GrepLine) -> blake3::Hash {

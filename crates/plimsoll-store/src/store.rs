@@ -12,6 +12,7 @@ use crate::backend::Backend;
 use crate::error::{Result, StoreError};
 use crate::local::LocalStore;
 use crate::memory::MemoryStore;
+use crate::prune::was_asked;
 use crate::quota::{Quotas, Tally};
 
 /// Where Plimsoll keeps what leaves a context. Cloning it is cheap and gives the same store.
@@ -66,10 +67,10 @@ impl Store {
             RecallId::Artifact(id) => id.session(),
             RecallId::Epoch(id) => id.session(),
         };
-        let tombstone = self.backend().head(&Record::Pruned(session.clone()).key())?;
+        let tombstone = self.backend().get(&Record::Pruned(session.clone()).key())?;
         let id = Box::new(id);
         Ok(match tombstone {
-            Some(_) => StoreError::Pruned { id },
+            Some(stone) => StoreError::Pruned { id, asked: was_asked(&stone) },
             None => StoreError::Unknown { id },
         })
     }

@@ -23,7 +23,7 @@ pub struct Verified {
     pub without_hash: Vec<ArtifactId>,
     /// What is not as it was written, or cannot be read.
     pub damaged: Vec<(RecallId, StoreError)>,
-    /// Folders that cannot be listed.
+    /// Folders that cannot be listed, and what is refused: links and other things under names of ours.
     pub errors: Vec<StoreError>,
 }
 
@@ -43,15 +43,16 @@ impl Store {
     /// ```
     pub fn verify(&self, session: Option<&SessionId>) -> Verified {
         let mut verified = Verified::default();
-        let mut sessions = |top: &Folder| match session {
-            Some(session) => vec![session.clone()],
-            None => self.backend().list(top).map_or_else(
-                |error| {
-                    verified.errors.push(error);
-                    Vec::new()
-                },
-                |listing| listing.sessions,
-            ),
+        let mut sessions = |top: &Folder| match (session, self.backend().list(top)) {
+            (Some(session), _) => vec![session.clone()],
+            (None, Ok(listing)) => {
+                verified.errors.extend(listing.refused.iter().map(StoreError::from));
+                listing.sessions
+            }
+            (None, Err(error)) => {
+                verified.errors.push(error);
+                Vec::new()
+            }
         };
         let (with_results, with_epochs) = (sessions(&Folder::Results), sessions(&Folder::Epochs));
         for session in with_results {
@@ -67,7 +68,10 @@ impl Store {
 
     fn verify_folder(&self, folder: &Folder, verified: &mut Verified) {
         let records = match self.backend().list(folder) {
-            Ok(listing) => listing.records,
+            Ok(listing) => {
+                verified.errors.extend(listing.refused.iter().map(StoreError::from));
+                listing.records
+            }
             Err(error) => return verified.errors.push(error),
         };
         let texts: HashSet<ArtifactId> = records

@@ -1,7 +1,7 @@
 //! `plimsoll cap`: a tool result inside its cap on standard output, the whole of it in the store.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
@@ -15,9 +15,6 @@ use serde::Serialize;
 use crate::args::{CapArgs, Global};
 use crate::output::{Output, plain};
 use crate::resolve::{Done, config, store_of, without_files};
-
-/// How much is read at a time.
-const AT_ONCE: usize = 1 << 18;
 
 /// What `cap --json` prints.
 #[derive(Debug, Serialize)]
@@ -58,18 +55,9 @@ pub(crate) fn run(arguments: &CapArgs, global: &Global, output: &mut Output) -> 
     }
 
     let mut stream = begin(&store, result, &policy(arguments, &config));
-    let mut buffer = vec![0; AT_ONCE];
-    let mut input: Box<dyn Read> = match file {
-        Some(path) => Box::new(File::open(path).with_context(|| format!("cannot read {}", path.display()))?),
-        None => Box::new(io::stdin().lock()),
-    };
-    let read = loop {
-        match input.read(&mut buffer) {
-            Ok(0) => break Ok(()),
-            Ok(read) => stream.write(buffer.get(..read).unwrap_or_default()),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => break Err(error),
-        }
+    let read = match file {
+        Some(path) => stream.read_from(File::open(path).with_context(|| format!("cannot read {}", path.display()))?),
+        None => stream.read_from(io::stdin().lock()),
     };
     let named = || file.map_or_else(|| "standard input".to_owned(), |path| path.display().to_string());
     let read = read.with_context(|| format!("cannot read {}", plain(&named())));

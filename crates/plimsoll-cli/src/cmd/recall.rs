@@ -4,8 +4,9 @@ use std::io;
 use std::ops::ControlFlow;
 
 use anyhow::Result;
+use plimsoll::Bytes;
 use plimsoll::id::{IdError, RecallId, SessionId};
-use plimsoll_store::{PAGE, Pattern, Recalled, Search, Store};
+use plimsoll_store::{MAY_MISS, PAGE, Pattern, Recalled, Search, Store};
 use serde_json::json;
 
 use crate::args::{Global, RecallArgs};
@@ -29,6 +30,12 @@ pub(crate) fn run(arguments: &RecallArgs, global: &Global, output: &mut Output) 
             others.join(", ")
         ))?;
     }
+    if let Some(whole) = recalled.first_of().filter(|_| !arguments.json || arguments.grep.is_some()) {
+        output.say(&format!(
+            "plimsoll: warning: of the {whole} of {id} only the first {} were saved; what came after is lost\n",
+            Bytes(recalled.size())
+        ))?;
+    }
     if let Some(expression) = &arguments.grep {
         return grep(arguments, &pattern(expression, true)?, &recalled, output);
     }
@@ -44,7 +51,8 @@ pub(crate) fn run(arguments: &RecallArgs, global: &Global, output: &mut Output) 
         };
         let text = String::from_utf8_lossy(&bytes);
         output.json(&json!({
-            "id": id.to_string(), "size": recalled.size(), "text": text, "footer": footer, "others": others,
+            "id": id.to_string(), "size": recalled.size(), "first_of": recalled.first_of(), "text": text,
+            "footer": footer, "others": others,
         }))?;
         return Ok(Done::Yes);
     }
@@ -78,7 +86,7 @@ fn passed_on(written: io::Result<()>, failed: &mut Option<io::Error>) -> Control
 
 fn grep(arguments: &RecallArgs, pattern: &Pattern, recalled: &Recalled<'_>, output: &mut Output) -> Result<Done> {
     let (mut matches, mut first, mut failed) = (0_u64, true, None);
-    recalled.grep(pattern, arguments.context, |line| {
+    let grepped = recalled.grep(pattern, arguments.context, |line| {
         matches += u64::from(line.matches);
         let written = if arguments.json {
             let text = String::from_utf8_lossy(&line.text);
@@ -93,7 +101,8 @@ fn grep(arguments: &RecallArgs, pattern: &Pattern, recalled: &Recalled<'_>, outp
     if let Some(error) = failed {
         return Err(error.into());
     }
-    output.say(&format!("[{matches} matches in {} bytes]\n", recalled.size()))?;
+    let missed = if grepped.may_miss { format!("; {MAY_MISS}") } else { String::new() };
+    output.say(&format!("[{matches} matches in {} bytes{missed}]\n", recalled.size()))?;
     // As grep has it: nothing found is a failure that scripts can test for.
     Ok(if matches == 0 { Done::Failed } else { Done::Yes })
 }
@@ -127,6 +136,7 @@ fn search(arguments: &RecallArgs, store: &Store, output: &mut Output) -> Result<
         output.say(&format!("plimsoll: {}\n", plain(&error.to_string())))?;
     }
     let end = if more { "there is more: raise --limit, or narrow the search" } else { "that is all" };
-    output.say(&format!("[{hits} matches in {} artifacts; {end}]\n", searched.looked_through))?;
+    let missed = if searched.may_miss > 0 { format!("; {MAY_MISS}") } else { String::new() };
+    output.say(&format!("[{hits} matches in {} artifacts; {end}{missed}]\n", searched.looked_through))?;
     Ok(if hits == 0 { Done::Failed } else { Done::Yes })
 }

@@ -69,7 +69,7 @@ enum StoreCommand {
     /// idle longest. A session that changed within 15 minutes stays. Archived documents go 90 days after their last use.
     #[command(after_help = "Example: plimsoll store prune --dry-run")]
     Prune {
-        /// Keep this session whatever its age
+        /// Keep this session whatever its age; one of which nothing is stored is warned of
         #[arg(long, value_name = "SESSION")]
         keep: Vec<String>,
         /// Say what would go, and remove nothing
@@ -126,6 +126,9 @@ fn ls(store: &Store, only: Option<&str>, json: bool, output: &mut Output) -> Res
     rows.sort_by(|one, other| other.0.cmp(&one.0).then_with(|| one.1.cmp(&other.1)));
     if rows.is_empty() && !json {
         output.say("nothing is stored here\n")?;
+    }
+    for refused in &inventory.refused {
+        output.say(&format!("plimsoll: {}\n", plain(&StoreError::from(refused).to_string())))?;
     }
     let now = SystemTime::now();
     let (dim, end) = (style::DIM, style::END);
@@ -275,7 +278,16 @@ fn rm(store: &Store, ids: &[String], json: bool, output: &mut Output) -> Result<
 }
 
 fn prune(store: &Store, keep: &[String], dry_run: bool, json: bool, output: &mut Output) -> Result<Done> {
-    let keep = keep.iter().map(|given| session(given)).collect();
+    let keep: Vec<SessionId> = keep.iter().map(|given| session(given)).collect();
+    let mut unknown = Vec::new();
+    for session in &keep {
+        if store.session_use(session)?.artifacts.is_empty() {
+            unknown.push(session.as_str().to_owned());
+            output.say(&format!(
+                "plimsoll: warning: --keep {session}: no results of such a session are stored here\n"
+            ))?;
+        }
+    }
     let policy = Policy { keep, ..Policy::new(&store.quotas()) };
     let now = SystemTime::now();
     let pruned = if dry_run { store.prune_dry_run(&policy, now) } else { store.prune(&policy, now)? };
@@ -293,7 +305,7 @@ fn prune(store: &Store, keep: &[String], dry_run: bool, json: bool, output: &mut
         let errors: Vec<String> = pruned.errors.iter().map(ToString::to_string).collect();
         output.json(&json!({
             "dry_run": dry_run, "sessions": sessions, "epochs": bodies, "freed": freed, "swept": swept,
-            "left": pruned.left.results_bytes(), "errors": errors,
+            "left": pruned.left.results_bytes(), "errors": errors, "unknown": unknown,
         }))?;
     } else {
         let (dim, end) = (style::DIM, style::END);

@@ -228,3 +228,69 @@ fn over_the_quota_the_first_bytes_are_kept_and_the_text_says_so() {
     assert!(ran.err().contains("only the first"), "{}", ran.err());
     assert_eq!(bench.run(["recall", "s/c"]).code(0).bytes(), &log[..10_000]);
 }
+
+#[test]
+fn a_replay_without_the_path_has_none() {
+    let bench = Bench::new();
+    let log = log(5_000);
+    let arguments = ["cap", "--max-bytes", "4KiB", "--session", "s", "--call", "c"];
+    let with = bench.pipe(arguments, &log);
+    assert!(with.code(0).out().contains("results/s/c.txt"));
+    let without = bench.pipe(arguments.into_iter().chain(["--no-path"]), &log);
+    assert!(!without.code(0).out().contains("results/s"), "{}", without.out());
+    assert_eq!(bench.pipe(arguments, &log).out(), with.out());
+}
+
+#[test]
+fn one_line_and_sizes_with_a_fraction_are_understood() {
+    let bench = Bench::new();
+    let capped = bench.pipe(["cap", "--max-bytes", "1.5KiB", "--session", "s", "--call", "c"], &log(1_000));
+    assert!((1_024..=1_536).contains(&capped.code(0).bytes().len()));
+    let line = bench.run(["recall", "s/c", "--lines", "5"]);
+    assert_eq!(line.code(0).out(), "   Compiling crate number 5 of the workspace\n");
+}
+
+#[test]
+fn recalling_a_part_of_what_is_not_all_there_warns() {
+    let bench = Bench::new();
+    let mut command = bench.command();
+    command.env("PLIMSOLL_STORE_MAX_STREAM", "10000").args([
+        "cap",
+        "--max-bytes",
+        "1000",
+        "--session",
+        "s",
+        "--call",
+        "c",
+    ]);
+    assert!(bench.feed(command, &log(1_000)).code(0).err().contains("only the first"));
+    for arguments in [&["--lines", "1:2"][..], &["--grep", "Compiling"], &["--offset", "0"], &[]] {
+        let ran = bench.run(["recall", "s/c"].iter().chain(arguments));
+        assert!(ran.code(0).err().contains("only the first 9.8 KiB were saved"), "{}", ran.err());
+        assert!(!ran.out().contains("warning"));
+    }
+    assert_eq!(bench.run(["recall", "s/c", "--json"]).json()["first_of"], log(1_000).len());
+    let whole = bench.pipe(["cap", "--max-bytes", "1000", "--session", "s", "--call", "d"], &log(1_000));
+    whole.code(0);
+    assert_eq!(bench.run(["recall", "s/d", "--lines", "1:2"]).err(), "");
+}
+
+#[test]
+fn looking_after_the_store_says_what_it_cannot_use() {
+    let bench = Bench::new();
+    bench.pipe(["cap", "--max-bytes", "1000", "--session", "s", "--call", "c"], &log(1_000)).code(0);
+    let ran = bench.run(["store", "prune", "--keep", "s", "--keep", "nosuch"]);
+    assert!(ran.code(0).err().contains("--keep nosuch: no results of such a session"), "{}", ran.err());
+    assert!(!ran.err().contains("--keep s:"));
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::symlink("/nonexistent", bench.path("store/results/s/linked.txt")).unwrap();
+        let listed = bench.run(["store", "ls"]);
+        assert!(listed.code(0).err().contains("linked.txt is a symbolic link") && listed.out().contains("s/c"));
+        let verified = bench.run(["store", "verify"]);
+        assert!(verified.code(1).err().contains("linked.txt is a symbolic link"));
+    }
+    bench.run(["store", "rm", "s"]).code(0);
+    let miss = bench.run(["recall", "s/c"]);
+    assert!(miss.err().contains("its session was removed on request"), "{}", miss.err());
+}

@@ -105,12 +105,14 @@ fn whole(text: &str) -> Option<u64> {
 /// assert_eq!(bytes("64 KiB"), Some(Bytes(65_536)));
 /// assert_eq!(bytes("64k"), Some(Bytes(65_536)));
 /// assert_eq!(bytes("64KB"), Some(Bytes(64_000)));
-/// assert_eq!(bytes("lots"), None);
+/// assert_eq!(bytes("1.5 KiB"), Some(Bytes(1_536)));
+/// assert_eq!((bytes("1.5"), bytes("1.k"), bytes("lots")), (None, None, None));
 /// ```
 pub fn bytes(text: &str) -> Option<Bytes> {
     let text = text.trim();
-    let end = text.find(|c: char| !c.is_ascii_digit() && c != '_').unwrap_or(text.len());
-    let (digits, unit) = text.split_at_checked(end)?;
+    let end = text.find(|c: char| !c.is_ascii_digit() && !matches!(c, '_' | '.')).unwrap_or(text.len());
+    let (number, unit) = text.split_at_checked(end)?;
+    let (digits, fraction) = number.split_once('.').map_or((number, None), |(digits, after)| (digits, Some(after)));
     let number = whole(digits)?;
     let unit = unit.trim().to_ascii_lowercase();
     let (letter, base) = match unit.strip_suffix("ib") {
@@ -126,7 +128,19 @@ pub fn bytes(text: &str) -> Option<Bytes> {
         "t" => 4,
         _ => return None,
     };
-    number.checked_mul(base.checked_pow(power)?).map(Bytes)
+    let scale = base.checked_pow(power)?;
+    // A part of a byte is none.
+    let part = match fraction {
+        None => 0,
+        Some(_) if power == 0 => return None,
+        Some(fraction) => {
+            let digits = fraction.get(..fraction.len().min(6))?;
+            let tenths = 10_u64.checked_pow(u32::try_from(digits.len()).ok()?)?;
+            whole(fraction)?;
+            u64::try_from(u128::from(whole(digits)?) * u128::from(scale) / u128::from(tenths)).ok()?
+        }
+    };
+    number.checked_mul(scale)?.checked_add(part).map(Bytes)
 }
 
 impl fmt::Display for Value {

@@ -230,3 +230,84 @@ proptest! {
         prop_assert_eq!(whole.artifact, streamed.artifact);
     }
 }
+
+#[test]
+fn a_long_stream_of_many_blocks_shows_and_stores_what_the_whole_does() {
+    let mut content = lines(80_000);
+    content.extend_from_slice(b"error: near the end\nwithout a line feed");
+    let policy = Policy::new(Bytes(6_000));
+    let whole = at_once(&Store::memory(), &content, &policy);
+    let root = tempfile::tempdir().unwrap();
+    for store in [Store::memory(), Store::local(root.path())] {
+        let (session, call) = ids();
+        let mut stream = begin(&store, ToolResult::new(&session, &call), &policy);
+        let (first, rest) = content.split_at(300_001);
+        stream.read_from(first).unwrap();
+        stream.write(b"");
+        stream.read_from(Halting(rest, 7)).unwrap();
+        let streamed = stream.finish();
+        assert_eq!(streamed.text, whole.text);
+        assert_eq!((streamed.lines, streamed.bytes, streamed.omitted), (whole.lines, whole.bytes, whole.omitted));
+        assert_eq!(store.recall(&streamed.artifact.unwrap().into()).unwrap(), content);
+        assert!(store.verify(None).is_sound());
+    }
+}
+
+/// A reader that is interrupted before each piece, and gives pieces of uneven sizes.
+struct Halting<'t>(&'t [u8], usize);
+
+impl std::io::Read for Halting<'_> {
+    fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
+        self.1 += 1;
+        if self.1 % 2 == 0 {
+            return Err(std::io::ErrorKind::Interrupted.into());
+        }
+        let length = (self.1 * 7_919 % 90_000 + 1).min(into.len());
+        self.0.read(&mut into[..length])
+    }
+}
+
+#[test]
+fn what_came_before_a_failure_to_read_is_stored() {
+    struct Broken(usize);
+    impl std::io::Read for Broken {
+        fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
+            self.0 = self.0.checked_sub(1).ok_or(std::io::ErrorKind::ConnectionReset)?;
+            into.fill(b'\n');
+            Ok(into.len())
+        }
+    }
+    for reads in [0, 1, 40] {
+        let (store, (session, call)) = (Store::memory(), ids());
+        let mut stream = begin(&store, ToolResult::new(&session, &call), &Policy::new(Bytes(1_000)));
+        assert!(stream.read_from(Broken(reads)).is_err());
+        let spilled = stream.finish();
+        assert_eq!(spilled.artifact.is_some(), reads > 0);
+        assert_eq!(spilled.bytes.0, spilled.lines);
+    }
+}
+
+#[test]
+fn a_replay_without_the_path_is_what_was_shown_but_for_the_path() {
+    let root = tempfile::tempdir().unwrap();
+    let (session, content) = (SessionId::new("s"), lines(1_000));
+    for shape in [Shape::Default, Shape::Classic] {
+        let call = ToolCallId::new(if shape == Shape::Classic { "classic" } else { "default" });
+        let (store, result) = (Store::local(root.path()), ToolResult::new(&session, &call));
+        let policy = Policy::new(Bytes(4_000)).with_shape(shape);
+        let shown = spill(&store, &result.with_path(), &content, &policy);
+        let path = shown.path.unwrap().display().to_string();
+        let (shown, part) = (
+            String::from_utf8(shown.text).unwrap(),
+            match shape {
+                Shape::Default => format!("; file \"{path}\""),
+                Shape::Classic => format!(", in {path}"),
+            },
+        );
+        assert!(shown.contains(&part), "{shown}");
+        let without = spill(&store, &result, &content, &policy);
+        assert_eq!(String::from_utf8(without.text).unwrap(), shown.replace(&part, ""));
+        let again = spill(&store, &result.with_path(), &content, &policy);
+        assert_eq!(String::from_utf8(again.text).unwrap(), shown);
+    }
+}

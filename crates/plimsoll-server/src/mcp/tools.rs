@@ -261,10 +261,13 @@ pub(super) fn bounded(mut text: String) -> String {
 fn told(error: &StoreError) -> String {
     match error {
         StoreError::Unknown { id } => format!(
-            "nothing is stored as {id}: it was never stored here, or it was removed long ago. Find it with `search` or \
+            "nothing is stored as {id}: it was never stored here, or it was removed. Find it with `search` or \
              `list`, or run the tool again"
         ),
-        StoreError::Pruned { id } => format!(
+        StoreError::Pruned { id, asked: true } => {
+            format!("{id} was stored, and is not any more: its session was removed on request. Run the tool again")
+        }
+        StoreError::Pruned { id, asked: false } => format!(
             "{id} was stored, and is not any more: results are kept for 30 days, and the oldest go first when room is \
              short. Run the tool again"
         ),

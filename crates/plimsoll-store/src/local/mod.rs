@@ -7,6 +7,8 @@
 //! A record is written to a temporary file in its own directory, synced, published under its name by an operation that
 //! fails if the name is taken, and the directory is synced. Nothing is locked, so nothing stays locked.
 
+#[cfg(unix)]
+mod glance;
 #[cfg(any(not(unix), test))]
 #[cfg_attr(unix, allow(unreachable_pub, reason = "on Unix it is compiled to be tested only"))]
 mod plain;
@@ -25,9 +27,9 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
 
-use plimsoll::id::Folder;
+use plimsoll::id::{Folder, Key};
 
-use crate::backend::{Backend, Reader};
+use crate::backend::{Backend, Created, Reader};
 use crate::error::{Result, StoreError};
 
 /// What temporary files are called: no [`Key`](plimsoll::id::Key) begins with a dot.
@@ -90,6 +92,19 @@ fn are_equal(one: &mut impl std::io::Read, other: &mut impl std::io::Read) -> st
             return Ok(false);
         }
     }
+}
+
+/// Refuses what may not be asked of a draft: anything once it is published, and to be published in another folder.
+fn check_draft(folder: &Folder, is_spent: bool, key: Option<&Key>) -> Result<()> {
+    if key.is_some_and(|key| key.folder() != folder) {
+        return Err(StoreError::misused(folder, "it was to be published in another folder"));
+    }
+    if is_spent { Err(StoreError::misused(folder, "it is published already")) } else { Ok(()) }
+}
+
+/// What a draft is published as: not at all if somebody removed its temporary file.
+fn published(folder: &Folder, created: Option<Created>) -> Result<Created> {
+    created.ok_or_else(|| StoreError::misused(folder, "its temporary file was removed by someone else"))
 }
 
 /// Calls `visit` for every folder that a store has: those at the top, and the sessions in them.

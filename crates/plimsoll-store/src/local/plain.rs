@@ -13,7 +13,7 @@ use std::time::SystemTime;
 use plimsoll::id::{Folder, Key, Record};
 
 use super::{ATTEMPTS, FileReader, TEMPORARY, each_folder, holds};
-use crate::backend::{Backend, Created, Draft, Entry, Listing, Reader};
+use crate::backend::{Backend, Created, Draft, Entry, Listing, Reader, Refused};
 use crate::error::{Result, StoreError};
 
 mod draft;
@@ -120,7 +120,7 @@ impl PlainStore {
                 metadata.is_file() && metadata.modified().is_ok_and(|modified| modified < before)
             };
             let stale = name.starts_with(TEMPORARY) && fs::symlink_metadata(path).as_ref().is_ok_and(old);
-            if stale && remove(path)? {
+            if stale && remove_quietly(path)? {
                 swept += 1;
             }
             Ok(())
@@ -218,16 +218,27 @@ impl Backend for PlainStore {
             let Ok(metadata) = fs::symlink_metadata(path) else {
                 return Ok(());
             };
+            let is_link = metadata.is_symlink();
+            let refused = |expected| Refused { path: path.to_owned(), is_link, expected };
             if let Some(session) = folder.child(name).as_ref().and_then(Folder::session) {
                 if metadata.is_dir() {
                     listing.sessions.push(session.clone());
+                } else if metadata.is_file() {
+                    listing.foreign += 1;
+                } else {
+                    listing.refused.push(refused("directory"));
                 }
                 return Ok(());
             }
             let modified = metadata.modified().map_err(|source| StoreError::from_io("look at", path, 0, source))?;
             newest = newest.max(Some(modified));
-            if let Some(record) = Record::from_file_name(folder, name).filter(|_| metadata.is_file()) {
-                listing.records.push(Entry { key: record.key(), size: metadata.len(), modified });
+            match Record::from_file_name(folder, name) {
+                Some(record) if metadata.is_file() => {
+                    listing.records.push(Entry { key: record.key(), size: metadata.len(), modified });
+                }
+                Some(_) => listing.refused.push(refused("regular file")),
+                None if metadata.is_file() && name.starts_with(TEMPORARY) => listing.temporary += metadata.len(),
+                None => listing.foreign += 1,
             }
             Ok(())
         })?;
@@ -238,7 +249,7 @@ impl Backend for PlainStore {
     fn delete(&self, key: &Key) -> Result<bool> {
         // Opening refuses what is no regular file.
         match self.open_record(key)? {
-            Some(_) => remove(&self.path_of_key(key)),
+            Some(_) => remove_quietly(&self.path_of_key(key)),
             None => Ok(false),
         }
     }
@@ -271,6 +282,19 @@ impl Backend for PlainStore {
     fn path(&self, key: &Key) -> Option<PathBuf> {
         Some(self.path_of_key(key))
     }
+}
+
+/// Removes a file, and leaves its directory as old as it was, where directories can be opened to set that: removing is
+/// no use of a session. `false` if it was gone already.
+fn remove_quietly(path: &Path) -> Result<bool> {
+    let directory = path.parent().and_then(|directory| File::open(directory).ok());
+    let before = directory.as_ref().and_then(|directory| directory.metadata().ok()?.modified().ok());
+    let removed = remove(path)?;
+    if let (true, Some(directory), Some(before)) = (removed, directory, before) {
+        // Where that cannot be set, the session stays a while longer.
+        let _ = directory.set_modified(before);
+    }
+    Ok(removed)
 }
 
 /// Removes a file; `false` if it was gone already.

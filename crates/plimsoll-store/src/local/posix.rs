@@ -9,12 +9,12 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use plimsoll::id::{Folder, Key, Record};
-use rustix::fs::{AtFlags, Dir, FileType, Mode, Stat};
+use rustix::fs::{AtFlags, Dir, FileType, Mode, Stat, Timespec, Timestamps};
 use rustix::io::Errno;
 
 use super::root::{RECORD, Root, failed, refused, sync, tighten};
-use super::{ATTEMPTS, FileReader, TEMPORARY, each_folder, holds};
-use crate::backend::{Backend, Created, Draft, Entry, Listing, Reader};
+use super::{ATTEMPTS, FileReader, TEMPORARY, each_folder, glance, holds};
+use crate::backend::{Backend, Created, Draft, Entry, Glance, Listing, Reader, Refused};
 use crate::error::{Result, StoreError};
 
 mod draft;
@@ -26,7 +26,7 @@ use draft::{PosixDraft, Temporary};
 /// Making one touches nothing: the root is created by the first write.
 #[derive(Debug)]
 pub struct PosixStore {
-    root: Root,
+    pub(super) root: Root,
 }
 
 impl PosixStore {
@@ -97,7 +97,7 @@ impl PosixStore {
                 && rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW).is_ok_and(|stat| {
                     FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile && modified(&stat) < before
                 });
-            if stale && remove(directory, name, AtFlags::empty(), &path.join(name))? {
+            if stale && remove_quietly(directory, name, &path.join(name))? {
                 swept += 1;
             }
             Ok(())
@@ -211,13 +211,17 @@ impl Backend for PosixStore {
         let stat = rustix::fs::fstat(&directory).map_err(|errno| failed("look at", &path, 0, errno))?;
         let mut newest = modified(&stat);
         Self::each_name(&directory, &path, |name, kind| {
-            if let Some(session) = folder.child(name).as_ref().and_then(Folder::session) {
-                if is_a(&directory, name, kind, FileType::Directory) {
-                    listing.sessions.push(session.clone());
-                }
+            if matches!(name, "." | "..") {
                 return Ok(());
             }
-            if matches!(name, "." | "..") {
+            let refused =
+                |kind, expected| Refused { path: path.join(name), is_link: kind == FileType::Symlink, expected };
+            if let Some(session) = folder.child(name).as_ref().and_then(Folder::session) {
+                match known_type(&directory, name, kind) {
+                    FileType::Directory => listing.sessions.push(session.clone()),
+                    FileType::RegularFile | FileType::Unknown => listing.foreign += 1,
+                    kind => listing.refused.push(refused(kind, "directory")),
+                }
                 return Ok(());
             }
             let stat = match rustix::fs::statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW) {
@@ -227,11 +231,14 @@ impl Backend for PosixStore {
                 Err(errno) => return Err(failed("look at", &path.join(name), 0, errno)),
             };
             newest = newest.max(modified(&stat));
-            if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile
-                && let Some(record) = Record::from_file_name(folder, name)
-            {
-                let size = u64::try_from(stat.st_size).unwrap_or(0);
-                listing.records.push(Entry { key: record.key(), size, modified: modified(&stat) });
+            let size = u64::try_from(stat.st_size).unwrap_or(0);
+            match (FileType::from_raw_mode(stat.st_mode), Record::from_file_name(folder, name)) {
+                (FileType::RegularFile, Some(record)) => {
+                    listing.records.push(Entry { key: record.key(), size, modified: modified(&stat) });
+                }
+                (FileType::RegularFile, None) if name.starts_with(TEMPORARY) => listing.temporary += size,
+                (kind, Some(_)) => listing.refused.push(refused(kind, "regular file")),
+                (_, None) => listing.foreign += 1,
             }
             Ok(())
         })?;
@@ -246,7 +253,7 @@ impl Backend for PosixStore {
         let path = self.root.path_of_key(key);
         match rustix::fs::statat(&directory, key.file_name(), AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => match FileType::from_raw_mode(stat.st_mode) {
-                FileType::RegularFile => remove(&directory, key.file_name(), AtFlags::empty(), &path),
+                FileType::RegularFile => remove_quietly(&directory, key.file_name(), &path),
                 FileType::Symlink => Err(StoreError::Symlink { path }),
                 _ => Err(StoreError::Foreign { path, expected: "regular file" }),
             },
@@ -284,6 +291,14 @@ impl Backend for PosixStore {
         Ok(swept)
     }
 
+    fn glance(&self) -> Result<Option<Glance>> {
+        glance::glance(self)
+    }
+
+    fn remember(&self, bytes: u64, counted: SystemTime) {
+        glance::remember(self, bytes, counted);
+    }
+
     fn path(&self, key: &Key) -> Option<PathBuf> {
         Some(self.root.path_of_key(key))
     }
@@ -291,6 +306,22 @@ impl Backend for PosixStore {
 
 fn keeps_vanishing(path: PathBuf) -> StoreError {
     StoreError::Io { action: "write", path, source: io::Error::other("the directory keeps vanishing") }
+}
+
+/// Removes a file, and leaves its directory as old as it was; `false` if it was gone already.
+///
+/// Removing is no use of a session: else a sweep would make the sessions young that it cleans. What another process
+/// creates meanwhile has a time of its own, so the session is seen to be in use all the same.
+fn remove_quietly(directory: &OwnedFd, name: &str, path: &Path) -> Result<bool> {
+    let before = rustix::fs::fstat(directory).map_err(|errno| failed("look at", path, 0, errno))?;
+    let removed = remove(directory, name, AtFlags::empty(), path)?;
+    if removed && let Ok(tv_nsec) = before.st_mtime_nsec.try_into() {
+        let last_modification = Timespec { tv_sec: before.st_mtime, tv_nsec };
+        let last_access = Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_OMIT };
+        // Where that cannot be set, the session stays a while longer.
+        let _ = rustix::fs::futimens(directory, &Timestamps { last_access, last_modification });
+    }
+    Ok(removed)
 }
 
 /// Removes a name; `false` if it was gone already.
@@ -302,15 +333,16 @@ fn remove(directory: &OwnedFd, name: &str, flags: AtFlags, path: &Path) -> Resul
     }
 }
 
-fn is_a(directory: &OwnedFd, name: &str, listed: FileType, kind: FileType) -> bool {
+/// What a name is, where the listing does not say so: unknown if it is gone.
+fn known_type(directory: &OwnedFd, name: &str, listed: FileType) -> FileType {
     match listed {
         FileType::Unknown => rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW)
-            .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == kind),
-        listed => listed == kind,
+            .map_or(FileType::Unknown, |stat| FileType::from_raw_mode(stat.st_mode)),
+        listed => listed,
     }
 }
 
-fn modified(stat: &Stat) -> SystemTime {
+pub(super) fn modified(stat: &Stat) -> SystemTime {
     #[allow(clippy::useless_conversion, clippy::unnecessary_fallible_conversions)]
     let nanos = Duration::from_nanos(u64::try_from(stat.st_mtime_nsec).unwrap_or(0));
     let seconds = Duration::from_secs(stat.st_mtime.unsigned_abs());

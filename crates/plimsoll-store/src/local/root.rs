@@ -18,6 +18,8 @@ const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::
 pub(super) const RECORD: OFlags =
     OFlags::RDONLY.union(OFlags::NOFOLLOW).union(OFlags::NONBLOCK).union(OFlags::CLOEXEC);
 const PRIVATE_DIRECTORY: Mode = Mode::RWXU;
+/// The note of the store's size, in its root; its temporary files begin so, too.
+pub(super) const NOTE: &str = ".counted";
 pub(super) const PRIVATE_FILE: Mode = Mode::RUSR.union(Mode::WUSR);
 
 /// The root directory of a store.
@@ -79,6 +81,11 @@ impl Root {
         Ok(())
     }
 
+    /// Opens the root itself, if it is there.
+    pub(super) fn open_folder_of_root(&self) -> Result<Option<OwnedFd>> {
+        self.open_root(false)
+    }
+
     /// Walks to a folder; `make` creates what is missing, and makes private and durable what is there.
     pub(super) fn open_folder(&self, folder: &Folder, make: bool) -> Result<Option<OwnedFd>> {
         let Some(mut directory) = self.open_root(make)? else {
@@ -132,6 +139,7 @@ impl Root {
                 let entry = entry.map_err(|errno| failed("list", &self.path, 0, errno))?;
                 let name = entry.file_name().to_bytes();
                 ours &= matches!(name, b"." | b"..")
+                    || name.starts_with(NOTE.as_bytes())
                     || Folder::TOP.iter().flat_map(Folder::components).any(|top| top.as_bytes() == name);
             }
             if ours {

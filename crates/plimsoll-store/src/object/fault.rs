@@ -167,7 +167,7 @@ impl fmt::Display for Fault {
             Self::Unconditional { endpoint, what } => write!(
                 f,
                 "{endpoint} does not honour {what} (If-None-Match), so what others wrote could be overwritten; use a \
-                 server that does (S3, MinIO, R2, SeaweedFS and others do), or a newer version of it"
+                 server that does (SeaweedFS does, and Amazon's S3 by its documentation), or a newer version of it"
             ),
             Self::Refused { status, code } => {
                 write!(f, "the server refused it (HTTP {status}{}); check --store and AWS_ENDPOINT_URL", Code(code))

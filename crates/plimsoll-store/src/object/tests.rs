@@ -168,7 +168,7 @@ fn a_server_that_ignores_conditions_is_refused_before_anything_is_written() {
     let error = server.store().create(&key("c"), &[b"content"]).unwrap_err();
     let text = error.to_string().replace(&server.endpoint, "http://server");
     assert!(matches!(fault(error), Fault::Unconditional { .. }));
-    insta::assert_snapshot!(text, @"could not write to s3://bucket/prefix: http://server does not honour conditional writes (If-None-Match), so what others wrote could be overwritten; use a server that does (S3, MinIO, R2, SeaweedFS and others do), or a newer version of it");
+    insta::assert_snapshot!(text, @"could not write to s3://bucket/prefix: http://server does not honour conditional writes (If-None-Match), so what others wrote could be overwritten; use a server that does (SeaweedFS does, and Amazon's S3 by its documentation), or a newer version of it");
     assert!(server.requests().iter().all(is_mark), "{:?}", server.requests());
     assert!(server.requests().iter().all(|request| request.headers["if-none-match"] == "*"));
 }

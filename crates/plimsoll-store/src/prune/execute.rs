@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::time::{Duration, SystemTime};
 
-use plimsoll::id::{ArtifactId, Folder, Record, SessionId};
+use plimsoll::id::{ArtifactId, EpochId, Folder, Record, SessionId};
 use serde::{Deserialize, Serialize};
 
 use super::{Chosen, Policy, Selection, Why, idle, select};
@@ -43,6 +43,13 @@ pub struct Removed {
     pub bytes: u64,
 }
 
+/// What stands under the name of a session and is another one's.
+#[derive(Debug, Default)]
+struct Others {
+    results: HashSet<ArtifactId>,
+    epochs: HashSet<EpochId>,
+}
+
 /// What is noted of a session that was pruned.
 #[derive(Debug, Serialize, Deserialize)]
 struct Stone {
@@ -54,6 +61,11 @@ struct Stone {
     why: String,
     artifacts: usize,
     bytes: u64,
+}
+
+/// Tells whether a note says that its session was removed on request. One that cannot be read does not.
+pub(crate) fn was_asked(stone: &[u8]) -> bool {
+    serde_json::from_slice::<Stone>(stone).is_ok_and(|stone| stone.why == Why::Asked.as_str())
 }
 
 impl Pruned {
@@ -170,7 +182,7 @@ impl Store {
             self.bury(chosen, now)?;
         }
         if chosen.whole {
-            self.remove_records(&folder)?;
+            self.remove_records(&folder, |_| true)?;
             backend.remove_folder(&folder, now.checked_sub(policy.in_use).unwrap_or(now))?;
         } else {
             for id in &chosen.artifacts {
@@ -201,10 +213,40 @@ impl Store {
         self.backend().create(&key, &[&json]).map(drop)
     }
 
-    /// Removes every record in a folder; says how many, and their bytes.
-    fn remove_records(&self, folder: &Folder) -> Result<(u64, u64)> {
+    /// Finds what stands in the folders of a session and is another one's. On a file system that ignores case, sessions
+    /// whose names differ in nothing else share them.
+    fn of_others(&self, session: &SessionId) -> Result<Others> {
+        let mut others = Others::default();
+        for folder in [Folder::ResultsOf(session.clone()), Folder::EpochsOf(session.clone())] {
+            for entry in self.backend().list(&folder)?.records {
+                match entry.key.record() {
+                    // What has no record, or a damaged one, is the session's whose name it stands under.
+                    Some(Record::Meta(id)) => match self.result_meta(&id) {
+                        Ok(Some(meta)) if SessionId::new(&meta.session) != *session => {
+                            others.results.insert(id);
+                        }
+                        Ok(_) | Err(StoreError::Damaged { .. } | StoreError::Newer { .. }) => {}
+                        Err(error) => return Err(error),
+                    },
+                    Some(Record::Body(id)) => match self.body_names(&id) {
+                        Ok(None) => {
+                            others.epochs.insert(id.plain());
+                        }
+                        Ok(Some(_)) | Err(StoreError::Damaged { .. } | StoreError::Newer { .. }) => {}
+                        Err(error) => return Err(error),
+                    },
+                    _ => {}
+                }
+            }
+        }
+        Ok(others)
+    }
+
+    /// Removes the records in a folder that are ours; says how many, and their bytes.
+    fn remove_records(&self, folder: &Folder, is_ours: impl Fn(Option<Record>) -> bool) -> Result<(u64, u64)> {
         let (mut count, mut bytes) = (0, 0);
         let mut records = self.backend().list(folder)?.records;
+        records.retain(|entry| is_ours(entry.key.record()));
         // Metadata goes before its text: a text alone is still an artifact, metadata alone would be a loss.
         records.sort_by_key(|entry| !matches!(entry.key.record(), Some(Record::Meta(_))));
         for entry in records {
@@ -270,8 +312,23 @@ impl Store {
     pub fn remove_session(&self, session: &SessionId, now: SystemTime) -> Result<Removed> {
         let (results, epochs) = (Folder::ResultsOf(session.clone()), Folder::EpochsOf(session.clone()));
         let held = SessionUse::of(session.clone(), &self.backend().list(&results)?);
-        let artifacts: Vec<ArtifactId> = held.artifacts.iter().map(|artifact| artifact.id.clone()).collect();
-        let archived = self.backend().list(&epochs)?.records.len();
+        let others = self.of_others(session)?;
+        let is_ours = |record: Option<Record>| match record {
+            Some(Record::Text(id) | Record::Meta(id)) => !others.results.contains(&id),
+            Some(Record::Body(id) | Record::Epoch(id) | Record::Replayed { epoch: id, .. }) => {
+                !others.epochs.contains(&id.plain())
+            }
+            _ => true,
+        };
+        let artifacts: Vec<ArtifactId> = held
+            .artifacts
+            .iter()
+            .map(|artifact| &artifact.id)
+            .filter(|id| !others.results.contains(id))
+            .cloned()
+            .collect();
+        let archived = self.backend().list(&epochs)?.records;
+        let archived = archived.iter().filter(|entry| is_ours(entry.key.record())).count();
         if !artifacts.is_empty() || archived > 0 {
             self.bury(
                 &Chosen {
@@ -285,8 +342,8 @@ impl Store {
                 now,
             )?;
         }
-        let (_, results_bytes) = self.remove_records(&results)?;
-        let (archived, epochs_bytes) = self.remove_records(&epochs)?;
+        let (_, results_bytes) = self.remove_records(&results, is_ours)?;
+        let (archived, epochs_bytes) = self.remove_records(&epochs, is_ours)?;
         for folder in [results, epochs] {
             self.backend().remove_folder(&folder, now)?;
         }

@@ -19,7 +19,14 @@ fn at(days: u32) -> SystemTime {
 fn held(session: &str, bytes: u64, changed: SystemTime) -> SessionUse {
     let id = format!("{session}/c").parse().unwrap();
     let artifacts = vec![ArtifactUse { id, bytes, changed }];
-    SessionUse { session: SessionId::new(session), bytes, artifacts, changed: Some(changed) }
+    SessionUse {
+        session: SessionId::new(session),
+        bytes,
+        temporary: 0,
+        foreign: 0,
+        artifacts,
+        changed: Some(changed),
+    }
 }
 
 fn chosen(sessions: &[SessionUse], policy: &Policy, now: SystemTime) -> Vec<(String, Why)> {
@@ -84,7 +91,7 @@ fn an_idle_session_over_its_own_quota_loses_its_oldest_results() {
             changed: at(90 + u32::try_from(n).unwrap()),
         })
         .collect();
-    let session = SessionUse { session: SessionId::new("s"), bytes: 50, artifacts, changed: Some(at(94)) };
+    let session = SessionUse { artifacts, ..held("s", 50, at(94)) };
     let inventory = Inventory { sessions: vec![session], ..Inventory::default() };
     let policy = Policy { max_session: 35, ..Policy::default() };
     let selection = select(&inventory, &policy, now);
@@ -446,4 +453,111 @@ fn mechanism_55_room_is_made_before_a_write_that_finds_a_quota_exceeded() {
     let pruned = one.make_room(&session, now).unwrap().unwrap();
     assert_eq!(pruned.removed.sessions[0].session, SessionId::new("idle"));
     assert_eq!(one.inventory().unwrap().sessions.len(), 1);
+}
+
+#[test]
+fn what_was_counted_is_remembered_for_the_next_process() {
+    let root = tempfile::tempdir().unwrap();
+    let (session, now) = (SessionId::new("running"), SystemTime::now());
+    let one = Store::local(root.path());
+    put(&one, "idle", "c", &[b'x'; 3000]);
+    assert!(one.make_room(&session, now).unwrap().is_some());
+    put(&one, "running", "c", &[b'x'; 5000]);
+    let glance = one.backend().glance().unwrap().unwrap();
+    assert!(glance.bytes >= 8000 && glance.oldest.is_some());
+    let other = Store::local(root.path());
+    assert!(other.make_room(&session, now).unwrap().is_none());
+    // One that is old is found all the same, and so is that nothing is known.
+    age(&root.path().join("results/idle"), now - 31 * DAY);
+    let pruned = Store::local(root.path()).make_room(&session, now).unwrap().unwrap();
+    assert_eq!(pruned.removed.sessions.len(), 1);
+    fs::write(root.path().join(".counted"), "what?").unwrap();
+    assert!(Store::local(root.path()).make_room(&session, now).unwrap().is_some());
+    // The note makes the root no less ours to keep private.
+    use std::os::unix::fs::PermissionsExt as _;
+    fs::set_permissions(root.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    put(&Store::local(root.path()), "s", "c", b"x");
+    assert_eq!(fs::metadata(root.path()).unwrap().permissions().mode() & 0o777, 0o700);
+}
+
+#[test]
+fn sweeping_and_removing_leave_a_session_as_old_as_it_was() {
+    let root = tempfile::tempdir().unwrap();
+    let store = Store::local(root.path());
+    let now = SystemTime::now();
+    for call in ["a", "b"] {
+        put(&store, "s", call, &[b'x'; 1000]);
+    }
+    let folder = root.path().join("results/s");
+    fs::write(folder.join(".tmp-dead"), [b'x'; 5000]).unwrap();
+    let old = now - 20 * DAY;
+    age(&folder, old);
+    let changed = || store.session_use(&SessionId::new("s")).unwrap().changed;
+    let before = store.session_use(&SessionId::new("s")).unwrap();
+    assert!(before.temporary == 5000 && before.bytes > 7000, "what a killed writer left counts");
+    assert_eq!(store.prune(&Policy::default(), now).unwrap().swept, 1);
+    assert_eq!(changed(), Some(old));
+    store.remove(&"s/a".parse().unwrap()).unwrap();
+    assert_eq!(changed(), Some(old));
+    assert_eq!(store.prune(&Policy::default(), now + 11 * DAY).unwrap().removed.sessions.len(), 1);
+}
+
+#[test]
+fn what_a_killed_writer_left_drives_no_results_out_but_goes_with_its_session() {
+    let now = at(100);
+    let artifacts = vec![ArtifactUse { id: "s/c".parse().unwrap(), bytes: 10, changed: at(90) }];
+    let session = SessionUse { temporary: 90, artifacts, ..held("s", 100, at(94)) };
+    let inventory = Inventory { sessions: vec![session], ..Inventory::default() };
+    let policy = Policy { max_session: 35, ..Policy::default() };
+    assert!(select(&inventory, &policy, now).sessions.is_empty());
+    let selection = select(&inventory, &Policy { max_total: 50, ..policy }, now);
+    assert_eq!((selection.sessions[0].bytes, selection.sessions[0].whole), (100, true));
+}
+
+#[test]
+fn a_folder_with_nothing_of_ours_in_it_is_not_chosen() {
+    let root = tempfile::tempdir().unwrap();
+    let store = Store::local(root.path());
+    let now = SystemTime::now();
+    for folder in ["results/foreign", "results/empty"] {
+        fs::create_dir_all(root.path().join(folder)).unwrap();
+    }
+    fs::write(root.path().join("results/foreign/notes.md"), "the user's").unwrap();
+    let later = now + 31 * DAY;
+    let chosen = |pruned: &Pruned| pruned.removed.sessions.iter().map(|s| s.session.to_string()).collect::<Vec<_>>();
+    assert_eq!(chosen(&store.prune_dry_run(&Policy::default(), later)), ["empty"]);
+    assert_eq!(chosen(&store.prune(&Policy::default(), later).unwrap()), ["empty"]);
+    assert!(root.path().join("results/foreign/notes.md").exists() && !root.path().join("results/empty").exists());
+}
+
+/// As on a file system that ignores case: what stands under the name of `ABC` is of `abc`.
+#[test]
+fn a_session_that_differs_in_case_does_not_remove_anothers() {
+    let root = tempfile::tempdir().unwrap();
+    let store = Store::local(root.path());
+    let (one, other, now) = (SessionId::new("abc"), SessionId::new("ABC"), SystemTime::now());
+    put(&store, "abc", "c", b"content");
+    let epoch = EpochId::new(&one, &[1; 32]);
+    let compaction =
+        Compaction { epoch: &epoch, document: b"document", removed: &[], artifacts: &[], record: b"{}", now };
+    store.archive(&compaction).unwrap();
+    for folder in ["results", "epochs"] {
+        fs::rename(root.path().join(folder).join("abc"), root.path().join(folder).join("ABC")).unwrap();
+    }
+    put(&store, "ABC", "d", b"its own");
+    assert_eq!(store.remove_session(&other, now).unwrap().artifacts, ["ABC/d".parse().unwrap()]);
+    assert!(root.path().join("results/ABC/c.txt").exists() && root.path().join("results/ABC/c.json").exists());
+    assert_eq!(fs::read_dir(root.path().join("epochs/ABC")).unwrap().count(), 2);
+    assert_eq!(store.remove_session(&other, now).unwrap(), Removed::default());
+}
+
+#[test]
+fn a_miss_says_whether_it_was_pruned_or_removed_on_request() {
+    let store = Store::memory();
+    put(&store, "s", "c", b"content");
+    store.remove_session(&SessionId::new("s"), SystemTime::now()).unwrap();
+    let miss = store.recall(&"s/c".parse().unwrap()).unwrap_err();
+    insta::assert_snapshot!(miss, @"s/c is not stored any more: its session was removed on request; run the tool again");
+    let pruned = StoreError::Pruned { id: Box::new("s/c".parse().unwrap()), asked: false };
+    insta::assert_snapshot!(pruned, @"s/c is not stored any more: older results of its session were pruned; run the tool again");
 }

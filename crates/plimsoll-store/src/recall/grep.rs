@@ -35,7 +35,20 @@ pub struct GrepPage {
     pub next: Option<u64>,
     /// The size of the whole in bytes.
     pub size: u64,
+    /// Whether matches may have been missed: see [`Grepped::may_miss`].
+    pub may_miss: bool,
 }
+
+/// What came of looking through everything that an id names.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Grepped {
+    /// Whether matches may have been missed: only ones longer than 64 KiB, in lines longer than 1 MiB.
+    pub may_miss: bool,
+}
+
+/// What is said where matches may have been missed.
+pub const MAY_MISS: &str = "matches longer than 64 KiB may be missed in lines longer than 1 MiB";
 
 impl GrepLine {
     pub(crate) fn of(found: Found<'_>) -> Self {
@@ -75,9 +88,10 @@ impl GrepPage {
     pub fn footer(&self) -> String {
         let Self { matches, size, .. } = self;
         let plural = if *matches == 1 { "match" } else { "matches" };
+        let missed = if self.may_miss { format!("; {MAY_MISS}") } else { String::new() };
         match self.next {
-            Some(next) => format!("[{matches} {plural} shown of {size} bytes; next offset {next}]"),
-            None => format!("[{matches} {plural} in {size} bytes; end]"),
+            Some(next) => format!("[{matches} {plural} shown of {size} bytes; next offset {next}{missed}]"),
+            None => format!("[{matches} {plural} in {size} bytes; end{missed}]"),
         }
     }
 }
@@ -114,9 +128,10 @@ impl Recalled<'_> {
         pattern: &Pattern,
         context: usize,
         mut visit: impl FnMut(&GrepLine) -> ControlFlow<()>,
-    ) -> Result<()> {
+    ) -> Result<Grepped> {
         let mut reader = self.reader(0..self.size())?;
-        scan(&mut reader, pattern, context, |found| visit(&GrepLine::of(found))).map(drop)
+        let scanned = scan(&mut reader, pattern, context, |found| visit(&GrepLine::of(found)))?;
+        Ok(Grepped { may_miss: scanned.may_miss })
     }
 
     /// Gives a page of what [`grep`](Self::grep) gives, rendered, of at most `length` bytes: for a model.
@@ -128,8 +143,8 @@ impl Recalled<'_> {
     /// As [`grep`](Self::grep).
     pub fn grep_page(&self, pattern: &Pattern, context: usize, from: u64, length: u64) -> Result<GrepPage> {
         let length = usize::try_from(length).unwrap_or(usize::MAX);
-        let mut page = GrepPage { text: Vec::new(), matches: 0, next: None, size: self.size() };
-        self.grep(pattern, context, |line| {
+        let mut page = GrepPage { text: Vec::new(), matches: 0, next: None, size: self.size(), may_miss: false };
+        let grepped = self.grep(pattern, context, |line| {
             if line.offset < from {
                 return ControlFlow::Continue(());
             }
@@ -149,6 +164,7 @@ impl Recalled<'_> {
             page.text.extend_from_slice(&rendered);
             ControlFlow::Continue(())
         })?;
+        page.may_miss = grepped.may_miss;
         Ok(page)
     }
 }

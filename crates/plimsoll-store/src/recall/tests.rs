@@ -77,7 +77,7 @@ fn unknown_pruned_and_malformed_ids_are_told_apart() {
     let pruned = store.recall(&id).unwrap_err().to_string();
     let malformed = StoreError::from("../s".parse::<RecallId>().unwrap_err()).to_string();
     insta::assert_snapshot!([unknown, pruned, malformed].join("\n"), @r"
-    nothing is stored as s/c: it was never stored here, or it was removed long ago; list what there is with `plimsoll store ls`, or run the tool again
+    nothing is stored as s/c: it was never stored here, or it was removed; list what there is with `plimsoll store ls`, or run the tool again
     s/c is not stored any more: older results of its session were pruned; run the tool again
     `../s` is not a recall id: it has a part `.` or `..`; an id is `session/call`, exactly as the marker or `plimsoll store ls` shows it
     ");

@@ -168,11 +168,8 @@ impl<'s> ResultDraft<'s> {
         Ok(())
     }
 
-    /// Has the full block hashed and written, and puts an empty one in its place.
+    /// Has the block at hand hashed and written, and puts an empty one in its place.
     fn pass_on(&mut self) -> Result<()> {
-        if self.beside.is_none() {
-            self.beside = Beside::start(Arc::clone(&self.digest));
-        }
         let empty = match self.used.pop_front().map(Arc::try_unwrap) {
             Some(Ok(mut block)) => {
                 block.clear();
@@ -185,13 +182,41 @@ impl<'s> ResultDraft<'s> {
             None => Vec::with_capacity(BLOCK),
         };
         let block = Arc::new(std::mem::replace(&mut self.buffer, empty));
-        match &self.beside {
-            Some(beside) => beside.blocks.send(Arc::clone(&block)).map_err(|_| hashing_failed())?,
-            None => lock(&self.digest).update(&block),
-        }
+        self.hash(&block)?;
         self.keep(&block)?;
         self.used.push_back(block);
         Ok(())
+    }
+
+    /// Takes the next bytes, a block that the caller shares: it is copied nowhere on the way to the store, and not even
+    /// there if memory is the place. Blocks of some hundred KiB suit best.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write).
+    pub fn write_block(&mut self, block: &Arc<Vec<u8>>) -> Result<()> {
+        if !self.buffer.is_empty() {
+            self.pass_on()?;
+        }
+        self.hash(block)?;
+        if (block.len() as u64) <= self.room {
+            self.draft.write_block(block)?;
+            self.room -= block.len() as u64;
+            return Ok(());
+        }
+        self.keep(block)
+    }
+
+    fn hash(&mut self, block: &Arc<Vec<u8>>) -> Result<()> {
+        if self.beside.is_none() {
+            self.beside = Beside::start(Arc::clone(&self.digest));
+        }
+        match &self.beside {
+            Some(beside) => beside.blocks.send(Arc::clone(block)).map_err(|_| hashing_failed()),
+            None => {
+                lock(&self.digest).update(block);
+                Ok(())
+            }
+        }
     }
 
     fn keep(&mut self, block: &[u8]) -> Result<()> {

@@ -156,9 +156,22 @@ fn an_endless_line_takes_no_more_memory_than_a_piece() {
     let (store, id) = store_of(&content);
     let recalled = store.open_recall(&id.into()).unwrap();
     let mut found = 0;
-    let flow = scan(&mut recalled.reader(0..u64::MAX).unwrap(), &Pattern::literal("x").unwrap(), 3, |_| {
+    let scanned = scan(&mut recalled.reader(0..u64::MAX).unwrap(), &Pattern::literal("x").unwrap(), 3, |_| {
         found += 1;
         if found == 100 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
-    assert_eq!((found, flow.unwrap()), (100, ControlFlow::Break(())));
+    assert_eq!((found, scanned.unwrap().flow), (100, ControlFlow::Break(())));
+}
+
+#[test]
+fn a_match_longer_than_pieces_have_in_common_may_be_missed_and_that_is_said() {
+    let may_miss = |length: usize, pattern: &str| {
+        let (store, id) = store_of(&[b"a".as_slice(), &vec![b'-'; length], b"b\n"].concat());
+        let page = store.open_recall(&id.into()).unwrap().grep_page(&Pattern::regex(pattern).unwrap(), 0, 0, 1 << 16);
+        let page = page.unwrap();
+        assert_eq!(page.footer().contains("may be missed"), page.may_miss);
+        page.may_miss
+    };
+    assert!(may_miss(3 << 20, "a.*b"));
+    assert!(!may_miss(3 << 20, "a.{0,9}b") && !may_miss(100_000, "a.*b"));
 }

@@ -83,3 +83,38 @@ fn every_kind_of_damage_is_named_by_its_id() {
     assert_eq!((verified.artifacts, verified.documents), (0, 1));
     assert!(!verified.is_sound());
 }
+
+#[cfg(unix)]
+#[test]
+fn links_and_pipes_under_names_of_ours_are_named() {
+    let root = tempfile::tempdir().unwrap();
+    let store = Store::local(root.path());
+    filled(&store);
+    assert!(store.verify(None).is_sound() && store.inventory().unwrap().refused.is_empty());
+    let link = |to: &str| std::os::unix::fs::symlink("/nonexistent", root.path().join(to)).unwrap();
+    link("results/s/linked.txt");
+    link("results/linked");
+    link("results/s/a name of nobody's");
+    assert!(
+        std::process::Command::new("mkfifo").arg(root.path().join("results/t/pipe.json")).status().unwrap().success()
+    );
+    fs::create_dir(root.path().join("epochs/t/folder.body")).ok();
+    let refused = store.inventory().unwrap().refused;
+    let named: Vec<String> = refused
+        .iter()
+        .map(|refused| StoreError::from(refused).to_string().replace(root.path().to_str().unwrap(), ""))
+        .map(|text| text.split([':', ';']).next().unwrap().to_owned())
+        .collect();
+    for expected in [
+        "/results/linked is a symbolic link, and a store follows none",
+        "/results/s/linked.txt is a symbolic link, and a store follows none",
+        "/results/t/pipe.json is not a regular file",
+    ] {
+        assert!(named.iter().any(|text| text == expected), "{expected} in {named:?}");
+    }
+    assert!(!named.iter().any(|text| text.contains("nobody")));
+    let verified = store.verify(None);
+    assert!(!verified.is_sound() && verified.damaged.is_empty());
+    assert_eq!((verified.errors.len(), verified.artifacts), (refused.len(), 6));
+    assert_eq!(store.verify(Some(&SessionId::new("t"))).errors.len(), refused.len() - 2);
+}

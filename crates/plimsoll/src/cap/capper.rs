@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::kind::Kind;
 use super::policy::{Capped, Naming, Policy};
 use super::preview::{self, Seen};
-use super::scan::Scan;
+use super::scan::{Found, Scan};
 use crate::Bytes;
 
 /// The least and the most that is held of each end beyond what the cap needs: escape sequences collapse, so it can
@@ -39,10 +39,17 @@ pub fn cap<'t>(text: &'t [u8], policy: &Policy, naming: &Naming<'_>) -> Capped<'
 }
 
 fn unchanged<'t>(text: Cow<'t, [u8]>, policy: &Policy) -> Capped<'t> {
-    let feeds = memchr::memchr_iter(b'\n', &text).count() as u64;
-    let lines = feeds + u64::from(text.last().is_some_and(|byte| *byte != b'\n'));
-    let kind = policy.kind.unwrap_or_else(|| Kind::detect(&text, policy.hint));
+    let (lines, kind) = (lines_of(&text), kind_of(&text, policy));
     Capped { was_capped: false, omitted: Bytes(0), bytes: Bytes::from(text.len()), lines, kind, marker: None, text }
+}
+
+fn lines_of(text: &[u8]) -> u64 {
+    let feeds = memchr::memchr_iter(b'\n', text).count() as u64;
+    feeds + u64::from(text.last().is_some_and(|byte| *byte != b'\n'))
+}
+
+fn kind_of(text: &[u8], policy: &Policy) -> Kind {
+    policy.kind.unwrap_or_else(|| Kind::detect(text, policy.hint))
 }
 
 /// Caps a stream: it holds the ends of the text and what stands out between them, never the whole.
@@ -124,7 +131,7 @@ impl Capper {
     }
 
     fn begin(&self) -> Scan {
-        let kind = self.policy.kind.unwrap_or_else(|| Kind::detect(&self.head, self.policy.hint));
+        let kind = kind_of(&self.head, &self.policy);
         let otherwise = self.policy.hint.filter(|hint| *hint != Kind::Json).unwrap_or(Kind::Text);
         let mut scan = Scan::new(kind, otherwise, self.limit, &self.head);
         scan.feed(&self.head);
@@ -158,14 +165,22 @@ impl Capper {
     }
 
     /// Ends the text, and gives what is shown of it.
-    pub fn finish(mut self, naming: &Naming<'_>) -> Capped<'static> {
+    pub fn finish(self, naming: &Naming<'_>) -> Capped<'static> {
         if !self.exceeded() {
             return unchanged(Cow::Owned(self.head), &self.policy);
         }
+        self.end().show(naming)
+    }
+
+    /// Ends the text. What is shown of it is composed when it is known where the whole is stored: see [`Ended::show`].
+    pub fn end(mut self) -> Ended {
+        if !self.exceeded() {
+            return Ended { policy: self.policy, limit: self.limit, total: self.total, over: None, head: self.head };
+        }
         let scan = self.scan.take().unwrap_or_else(|| self.begin());
         let tail = self.last_window();
-        let seen = Seen { head: &self.head, tail: &tail, total: self.total, found: &scan.finish() };
-        preview::compose(&seen, &self.policy, self.limit, naming)
+        let (policy, limit, total) = (self.policy, self.limit, self.total);
+        Ended { policy, limit, total, over: Some((scan.finish(), tail)), head: self.head }
     }
 
     /// The last window of the text, in one piece.
@@ -176,5 +191,57 @@ impl Capper {
         let mut last = self.head.get(self.head.len() - missing..).unwrap_or_default().to_vec();
         last.append(&mut self.tail);
         last
+    }
+}
+
+/// A text that has ended, before it is decided what is shown of it.
+///
+/// ```
+/// use plimsoll::Bytes;
+/// use plimsoll::cap::{Capper, Kind, Naming, Policy};
+///
+/// let mut capper = Capper::new(Policy::new(Bytes(1_024)));
+/// capper.push("10:00:00 a line of a log\n".repeat(100).as_bytes());
+/// let ended = capper.end();
+/// assert_eq!((ended.kind(), ended.lines()), (Kind::Log, 100));
+/// // Stored as a log now, it has an id.
+/// let id = "s1/toolu_01".parse()?;
+/// assert!(ended.show(&Naming::whole(&id)).as_str().contains("recall id s1/toolu_01"));
+/// # Ok::<(), plimsoll::id::IdError>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Ended {
+    policy: Policy,
+    limit: usize,
+    total: u64,
+    /// The first bytes; all of them if the text is within the cap.
+    head: Vec<u8>,
+    /// Of a text over the cap: what was found in it, and its last bytes.
+    over: Option<(Found, Vec<u8>)>,
+}
+
+impl Ended {
+    /// Gives the kind of content.
+    pub fn kind(&self) -> Kind {
+        match &self.over {
+            Some((found, _)) => found.kind,
+            None => kind_of(&self.head, &self.policy),
+        }
+    }
+
+    /// Gives the number of lines; a last one without a line feed counts.
+    pub fn lines(&self) -> u64 {
+        self.over.as_ref().map_or_else(|| lines_of(&self.head), |(found, _)| found.lines)
+    }
+
+    /// Composes what is shown: the whole text if it is within the cap. It may be asked for by several names.
+    pub fn show(&self, naming: &Naming<'_>) -> Capped<'static> {
+        match &self.over {
+            None => unchanged(Cow::Owned(self.head.clone()), &self.policy),
+            Some((found, tail)) => {
+                let seen = Seen { head: &self.head, tail, total: self.total, found };
+                preview::compose(&seen, &self.policy, self.limit, naming)
+            }
+        }
     }
 }

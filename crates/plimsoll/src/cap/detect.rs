@@ -40,7 +40,20 @@ fn structure(sample: &[u8], lines: &[&[u8]]) -> Option<Kind> {
     if diff(lines) {
         return Some(Kind::Diff);
     }
-    table(lines).then_some(Kind::Table)
+    if table(lines) {
+        return Some(Kind::Table);
+    }
+    markdown(sample).then_some(Kind::File)
+}
+
+/// A document in Markdown, whichever tool printed it: headings of which one is below the first level, and a link or a
+/// block of code. A script has comments that look like headings, and neither of these.
+fn markdown(sample: &[u8]) -> bool {
+    let lines = || sample.split(|byte| *byte == b'\n');
+    let begins = |with: &[u8]| lines().filter(|line| line.starts_with(with)).count();
+    let below = begins(b"## ") + begins(b"### ");
+    let marked = || begins(b"```") > 1 || memchr::memmem::find(sample, b"](").is_some();
+    below > 0 && below + begins(b"# ") > 1 && marked() && !lines().take(LINES).any(logged)
 }
 
 fn json(start: &[u8], lines: &[&[u8]]) -> Option<Kind> {
@@ -197,6 +210,20 @@ mod tests {
         assert_eq!(of("src/a.rs:12:fn a()\nsrc/b.rs:3:fn b()\nsrc/c.rs:9:x\n"), Kind::Listing);
         assert_eq!(of("Once upon a time, there was.\nAnd then, it was not.\nThe end, all.\nYes, so.\n"), Kind::Text);
         assert_eq!(of(""), Kind::Text);
+    }
+
+    #[test]
+    fn markdown_is_a_file_whichever_tool_printed_it() {
+        let of = |text: &str| Kind::detect(text.as_bytes(), Some(Kind::Output));
+        assert_eq!(of("# Name\n\nSee [the site](https://x).\n\n## Use\n\nRun it.\n"), Kind::File);
+        assert_eq!(of("<div>\n## A\n```sh\nls\n```\n## B\n"), Kind::File);
+        for output in [
+            "# one\n# two\necho $(a)[1](2)\n",
+            "## Running tests\n## Running lints\nok\n",
+            "## Build [log](x)\n## Test\n10:00:01 started\n",
+        ] {
+            assert_eq!(of(output), Kind::Output, "{output}");
+        }
     }
 
     #[test]

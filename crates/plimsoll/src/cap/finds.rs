@@ -1,6 +1,7 @@
 //! Keeping the lines that stand out, as many as could be shown, and choosing among them.
 
 use std::collections::{HashMap, HashSet, VecDeque};
+use std::hash::{BuildHasherDefault, Hasher};
 use std::ops::Range;
 
 use twox_hash::XxHash3_128;
@@ -16,10 +17,12 @@ const AFTER: usize = 160;
 const FOLLOWING: usize = 3;
 /// The most that is held of a line, and of what follows it, as they are in the text: escape sequences are not shown.
 const RAW: usize = AFTER * FOLLOWING;
-/// How many different lines are told apart; later ones are all taken for new.
-const TOLD_APART: usize = 8_192;
-/// How many of those are known at a glance.
-const RECENT: usize = 256;
+/// How many different lines of each weight are told apart. Of later ones only samples are looked at.
+const TOLD_APART: usize = 4_096;
+/// How far apart samples are, in bytes of the text: where trouble is rare, each is looked at as before.
+const SPREAD: u64 = 1_024;
+/// How many of those that are told apart are known at a glance.
+const RECENT: usize = 1_024;
 /// How many lines may turn out too long for the room that is left before no more are tried.
 const TOO_LONG: usize = 8;
 
@@ -55,8 +58,10 @@ pub(super) struct Finds {
     /// How often a line was seen that differs in numbers only, and where it was seen first; found by what they have in
     /// common, and the most recent ones at less cost by what they have if each digit stays where it is.
     seen: Vec<(u64, u64)>,
-    known: HashMap<u64, usize>,
+    known: HashMap<u64, usize, BuildHasherDefault<AsIs>>,
     recent: Vec<(u64, usize)>,
+    /// Of each weight: how many are told apart, and where the last one stood that was looked at.
+    told: [(usize, u64); 3],
     /// How many lines there were.
     pub(super) count: u64,
 }
@@ -68,8 +73,9 @@ impl Finds {
             each: (limit / 128).clamp(16, 512),
             kept: Default::default(),
             seen: Vec::new(),
-            known: HashMap::new(),
+            known: HashMap::default(),
             recent: Vec::new(),
+            told: [(0, 0); 3],
             count: 0,
         }
     }
@@ -81,11 +87,21 @@ impl Finds {
         kept + self.known.capacity() * 24 + self.seen.capacity() * 16 + self.recent.capacity() * 16
     }
 
-    /// Notes a line, and what comes after it.
-    pub(super) fn note(&mut self, (line, at, weight): (u64, u64, Weight), text: &[u8], after: &[u8]) {
+    /// Notes a line that stands at a byte of the text, and what comes after it. Its number is asked for if it is news.
+    pub(super) fn note(
+        &mut self,
+        (at, weight): (u64, Weight),
+        text: &[u8],
+        after: &[u8],
+        number: impl FnOnce() -> u64,
+    ) {
         self.count += 1;
-        if !self.is_new(line, text) {
+        let Some(nth) = self.news(at, weight, text) else {
             return;
+        };
+        let line = number();
+        if let Some((_, first)) = self.seen.get_mut(nth) {
+            *first = line;
         }
         let Some((first, last)) = self.kept.get_mut(weight as usize) else {
             return;
@@ -107,8 +123,9 @@ impl Finds {
         }
     }
 
-    /// Tells whether no line was seen that differs from this one in numbers only, and counts it.
-    fn is_new(&mut self, line: u64, text: &[u8]) -> bool {
+    /// Tells whether no line was seen that differs from this one in numbers only, and counts it: gives its place among
+    /// those that are told apart, or past them if there are too many.
+    fn news(&mut self, at: u64, weight: Weight, text: &[u8]) -> Option<usize> {
         if self.recent.is_empty() {
             self.recent = vec![(0, usize::MAX); RECENT];
         }
@@ -119,15 +136,22 @@ impl Finds {
             && let Some((times, _)) = self.seen.get_mut(*nth)
         {
             *times += 1;
-            return false;
+            return None;
         }
+        let (told, last) = self.told.get_mut(weight as usize)?;
+        let full = *told == TOLD_APART;
+        if full && at.saturating_sub(*last) < SPREAD {
+            return None;
+        }
+        *last = at;
         let alike = alike(text);
         let (nth, is_new) = match self.known.get(&alike) {
             Some(nth) => (*nth, false),
-            None if self.seen.len() == TOLD_APART => return true,
+            None if full => return Some(usize::MAX),
             None => {
+                *told += 1;
                 self.known.insert(alike, self.seen.len());
-                self.seen.push((0, line));
+                self.seen.push((0, 0));
                 (self.seen.len() - 1, true)
             }
         };
@@ -137,7 +161,7 @@ impl Finds {
         if let Some(slot) = self.recent.get_mut(slot) {
             *slot = (quick, nth);
         }
-        is_new
+        is_new.then_some(nth)
     }
 
     /// Chooses among the lines within a range of bytes as many as fit, the weightiest first, and of those of one
@@ -149,6 +173,9 @@ impl Finds {
         };
         let several = self.kept.iter().map(candidates).sum::<usize>().clamp(1, 4);
         let longest = (most / several).clamp(LINE.start, LINE.end);
+        // Once not every line was looked at, there may be more that are like it.
+        let sampled = self.told.iter().any(|(told, _)| *told == TOLD_APART);
+        let and = if sampled { "and at least" } else { "and" };
         let mut chosen: Vec<Shown> = Vec::new();
         let mut left = most;
         for (first, last) in self.kept.iter().rev() {
@@ -160,7 +187,7 @@ impl Finds {
             {
                 from_front = !from_front;
                 let times = times.get(&find.line).copied().unwrap_or(1);
-                let repeats = if times > 1 { format!(" (and {} like it)", times - 1) } else { String::new() };
+                let repeats = if times > 1 { format!(" ({and} {} like it)", times - 1) } else { String::new() };
                 let number = if self.numbered { String::new() } else { format!("{}: ", find.line) };
                 let text = format!("{number}{}{repeats}\n", shown_line(&find.text, longest));
                 if text.len() > left {
@@ -197,6 +224,26 @@ impl Finds {
                 chosen.push(shown);
             }
         }
+    }
+}
+
+/// Hashes of lines are as good as hashes get.
+#[derive(Debug, Clone, Copy, Default)]
+struct AsIs(u64);
+
+impl Hasher for AsIs {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = self.0.rotate_left(8) ^ u64::from(*byte);
+        }
+    }
+
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash;
     }
 }
 
@@ -278,5 +325,63 @@ mod tests {
             let expected = u64::from(byte.is_ascii_digit()) * 0xFF00_FF00;
             assert_eq!(digits(u64::from_le_bytes([b'/', byte, b':', byte, 0xB0, 0xFF, 0, b'a'])), expected, "{byte}");
         }
+    }
+
+    /// A line of letters alone that is like no other.
+    fn different(number: u64) -> String {
+        let letters = (0..6).map(|place| char::from(b'a' + u8::try_from(number / 16_u64.pow(place) % 16).unwrap()));
+        letters.collect()
+    }
+
+    /// Notes lines `apart` bytes from one another, the first at the byte `from`; line numbers are places in bytes.
+    fn note(finds: &mut Finds, from: u64, apart: u64, count: u64, weight: Weight, what: &str) {
+        for nth in 0..count {
+            let at = from + nth * apart;
+            let text = format!("{what} {}", different(at / apart));
+            finds.note((at, weight), text.as_bytes(), &[b'-'; 600], || at);
+        }
+    }
+
+    #[test]
+    fn of_too_many_different_lines_samples_from_everywhere_near_the_end_are_kept() {
+        let mut finds = Finds::new(128 * 1024, false);
+        note(&mut finds, 0, 100, 100_000, Weight::Failure, "error:");
+        assert_eq!(finds.count, 100_000);
+        assert!(finds.holds() < 2 << 20, "{}", finds.holds());
+        // Between a head and a tail of a hundred KiB each.
+        let shown = finds.choose(&(100_000..9_900_000), 32_768);
+        let found = shown.iter().filter(|shown| shown.text.contains("error"));
+        let late: Vec<u64> = found.map(|shown| shown.at).filter(|at| *at > 5_000_000).collect();
+        assert!(late.len() > 50, "{} of {}", late.len(), shown.len());
+        assert!(late.windows(2).all(|two| two[1] - two[0] >= SPREAD));
+    }
+
+    #[test]
+    fn trouble_that_is_rare_is_kept_also_after_too_many_different_lines() {
+        let mut finds = Finds::new(8 * 1024, false);
+        note(&mut finds, 0, 100, 10_000, Weight::Failure, "error:");
+        note(&mut finds, 2_000_000, 50_000, 10, Weight::Failure, "panicked:");
+        let shown = finds.choose(&(1_500_000..u64::MAX), 2_048);
+        assert_eq!(shown.iter().filter(|shown| shown.text.contains("panicked")).count(), 10);
+    }
+
+    #[test]
+    fn too_many_warnings_do_not_keep_failures_from_being_told_apart() {
+        let mut finds = Finds::new(8 * 1024, false);
+        note(&mut finds, 0, 100, 10_000, Weight::Warning, "warning:");
+        note(&mut finds, 1_000_000, 10, 30, Weight::Failure, "error:");
+        let shown = finds.choose(&(900_000..u64::MAX), 2_048);
+        assert_eq!(shown.iter().filter(|shown| shown.text.contains("error")).count(), 30);
+    }
+
+    #[test]
+    fn what_is_known_at_a_glance_is_counted_and_the_count_said_to_be_the_least() {
+        let mut finds = Finds::new(8 * 1024, false);
+        let again = |finds: &mut Finds| (0..5).for_each(|_| finds.note((0, Weight::Failure), b"error: x", b"", || 1));
+        again(&mut finds);
+        assert_eq!(finds.choose(&(0..9), 999)[0].text, "1: error: x (and 4 like it)\n");
+        note(&mut finds, 10, 10, 5_000, Weight::Warning, "warning:");
+        again(&mut finds);
+        assert!(finds.choose(&(0..9), 999)[0].text.starts_with("1: error: x (and at least "));
     }
 }

@@ -156,8 +156,8 @@ impl Lines {
     /// Notes the lines that stand out; tells whether the last one, which may go on, is among them.
     fn search(&mut self, region: &[u8], search: &Search) -> bool {
         let mut at = 0;
-        let (mut counted, mut last) = (0, 0);
-        let mut number = self.feeds + 1;
+        // How many lines there are before the byte that is counted up to; counted where a number is asked for.
+        let (mut counted, mut number) = (0, self.feeds + 1);
         let mut places = 0;
         let mut best: Option<(Weight, usize)> = None;
         let mut line = 0..0;
@@ -168,15 +168,12 @@ impl Lines {
             if let Some((weight, place)) = best
                 && hit.is_none_or(|(start, _)| start >= line.end)
             {
-                number += match line.start - counted {
-                    // The next line, where every line has something.
-                    length if length > 0 && length == last => 1,
-                    _ => {
-                        memchr::memchr_iter(b'\n', region.get(counted..line.start).unwrap_or_default()).count() as u64
-                    }
-                };
-                (counted, last) = (line.start, line.end + 1 - line.start);
-                self.note(region, &line, place, (number, weight));
+                self.note(region, &line, place, weight, || {
+                    let passed = region.get(counted..line.start).unwrap_or_default();
+                    number += memchr::memchr_iter(b'\n', passed).count() as u64;
+                    counted = line.start;
+                    number
+                });
                 noted |= line.end == region.len();
                 best = None;
             }
@@ -229,13 +226,20 @@ impl Lines {
         weigh(&self.plain, at)
     }
 
-    fn note(&mut self, region: &[u8], line: &std::ops::Range<usize>, place: usize, (number, weight): (u64, Weight)) {
+    fn note(
+        &mut self,
+        region: &[u8],
+        line: &std::ops::Range<usize>,
+        place: usize,
+        weight: Weight,
+        number: impl FnOnce() -> u64,
+    ) {
         let (from, to) = around(line, place);
         let window = region.get(from..to).unwrap_or_default();
         let following = region.get((line.end + 1).min(region.len())..).unwrap_or_default();
         let window = if matches!(self.look, Look::Outline { .. }) { window.trim_ascii_start() } else { window };
         // Of a long line, the place that is shown counts, not where the line begins.
-        self.finds.note((number, self.offset + from as u64, weight), window, following);
+        self.finds.note((self.offset + from as u64, weight), window, following, number);
     }
 }
 

@@ -46,7 +46,7 @@ mod snip;
 
 pub use batch::batch;
 pub use blocks::{Block, CappedBlock, cap_blocks};
-pub use capper::{Capper, cap};
+pub use capper::{Capper, Ended, cap};
 pub use kind::Kind;
 pub use limit::{Cap, DEFAULT, batch_for_budget, for_budget};
 pub use marker::Marker;

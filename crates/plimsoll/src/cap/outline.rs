@@ -13,12 +13,14 @@ struct Detail {
     scalar: usize,
     /// Levels.
     depth: usize,
+    /// How many of several values are shown that are told by their keys or lengths only.
+    like: usize,
 }
 
 /// How many steps there are from the most detail to the least.
 const STEPS: usize = 40;
 
-/// How many of several values are shown that are told by their keys or lengths only.
+/// How many of several values are shown at first that are told by their keys or lengths only.
 const LIKE: usize = 2;
 
 /// The most that an array takes that is shown whatever its level, in bytes.
@@ -28,7 +30,7 @@ const SHORT: usize = 32;
 const KEYS: usize = 80;
 
 /// How often a little more is tried once something fits.
-const ATTEMPTS: usize = 40;
+const ATTEMPTS: usize = 50;
 
 /// The detail of a step: each has less of everything than the one before.
 fn detail(step: usize) -> Detail {
@@ -40,6 +42,7 @@ fn detail(step: usize) -> Detail {
         elements: of(24, 90, 1),
         scalar: of(400, 91, 16),
         depth: 7 - step * 6 / (STEPS - 1),
+        like: LIKE,
     }
 }
 
@@ -52,21 +55,26 @@ pub(super) fn outline(json: &Json, most: usize) -> Option<(String, bool)> {
     }
     // What room is left goes to one thing after the other, as long as it fits.
     let mut at = detail(step);
-    let mut open = [true; 4];
+    let mut by = [1, at.elements / 4 + 1, at.keys / 4 + 1, at.scalar / 4 + 1, 4];
     for turn in 0..ATTEMPTS {
-        let which = turn % open.len();
+        let which = turn % by.len();
+        let Some(by) = by.get_mut(which).filter(|by| **by > 0) else {
+            continue;
+        };
         let mut more = at;
         match which {
-            0 => more.depth += 1,
-            1 => more.elements += more.elements / 4 + 1,
-            2 => more.keys += more.keys / 4 + 1,
-            _ => more.scalar += more.scalar / 4 + 1,
+            0 => more.depth += *by,
+            1 => more.elements += *by,
+            2 => more.keys += *by,
+            3 => more.scalar += *by,
+            _ => more.like += *by,
         }
-        if let Some(still) = open.get_mut(which).filter(|open| **open) {
-            match page(json, more, most) {
-                Some(text) => (at, best) = (more, text),
-                None => *still = false,
+        match page(json, more, most) {
+            Some(text) => {
+                (at, best) = (more, text);
+                *by += *by / 4;
             }
+            None => *by /= 2,
         }
     }
     Some((best, true))
@@ -162,14 +170,14 @@ impl Page<'_> {
         }
     }
 
-    /// Of values that are shown by their keys or lengths only, the first few tell all there is to tell.
+    /// Of values that are shown by their keys or lengths only, the first few tell most of what there is to tell.
     fn telling<'k>(&self, shown: &'k [(String, usize)], depth: usize) -> &'k [(String, usize)] {
         let is_container =
             |(_, node): &(String, usize)| !matches!(self.json.value(*node), None | Some(Value::Scalar(..)));
         if depth + 1 < self.detail.depth || !shown.iter().all(is_container) {
             return shown;
         }
-        shown.get(..LIKE).unwrap_or(shown)
+        shown.get(..self.detail.like).unwrap_or(shown)
     }
 
     /// Whether an array takes no more room than to say how long it is.
@@ -255,13 +263,13 @@ mod tests {
               "id": 0,
               "name": "row 0",
               "tags": ["a", ...1 more elements, 2 in all],
-              "body": "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...(302 bytes)
+              "body": "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...(302 bytes)
             },
             {
               "id": 1,
               "name": "row 1",
               "tags": ["a", ...1 more elements, 2 in all],
-              "body": "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...(302 bytes)
+              "body": "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...(302 bytes)
             },
             ...498 more, 500 elements in all
           ],

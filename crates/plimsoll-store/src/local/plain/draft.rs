@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use plimsoll::id::{Folder, Key};
 
-use super::super::{ATTEMPTS, WRITTEN_AT_ONCE, are_equal, temporary_name};
+use super::super::{ATTEMPTS, WRITTEN_AT_ONCE, are_equal, check_draft, published, temporary_name};
 use super::PlainStore;
 use crate::backend::{Created, Draft};
 use crate::error::{Result, StoreError};
@@ -90,23 +90,14 @@ impl<'s> PlainDraft<'s> {
 
 impl Draft for PlainDraft<'_> {
     fn write(&mut self, bytes: &[u8]) -> Result<()> {
-        if self.spent {
-            return Err(StoreError::misused(&self.folder, "it is published already"));
-        }
+        check_draft(&self.folder, self.spent, None)?;
         self.append(bytes)
             .map_err(|source| StoreError::from_io("write", &self.store.path_of(&self.folder), bytes.len(), source))
     }
 
     fn publish(&mut self, key: &Key) -> Result<Created> {
-        if *key.folder() != self.folder {
-            return Err(StoreError::misused(&self.folder, "it was to be published in another folder"));
-        }
-        if self.spent {
-            return Err(StoreError::misused(&self.folder, "it is published already"));
-        }
-        match self.try_publish(key)? {
-            Some(created) => Ok(created),
-            None => Err(StoreError::misused(&self.folder, "its temporary file was removed by someone else")),
-        }
+        check_draft(&self.folder, self.spent, Some(key))?;
+        let created = self.try_publish(key)?;
+        published(&self.folder, created)
     }
 }

@@ -9,7 +9,7 @@ use rustix::fs::{AtFlags, OFlags};
 use rustix::io::Errno;
 
 use super::super::root::{PRIVATE_FILE, failed, sync, tighten};
-use super::super::{ATTEMPTS, WRITTEN_AT_ONCE, are_equal, temporary_name};
+use super::super::{ATTEMPTS, WRITTEN_AT_ONCE, are_equal, check_draft, published, temporary_name};
 use super::{PosixStore, keeps_vanishing};
 use crate::backend::{Created, Draft};
 use crate::error::{Result, StoreError};
@@ -86,25 +86,16 @@ impl<'s> PosixDraft<'s> {
 
 impl Draft for PosixDraft<'_> {
     fn write(&mut self, bytes: &[u8]) -> Result<()> {
-        if self.spent {
-            return Err(StoreError::misused(&self.folder, "it is published already"));
-        }
+        check_draft(&self.folder, self.spent, None)?;
         let size = bytes.len();
         self.append(bytes)
             .map_err(|source| StoreError::from_io("write", &self.store.root.path_of(&self.folder), size, source))
     }
 
     fn publish(&mut self, key: &Key) -> Result<Created> {
-        if *key.folder() != self.folder {
-            return Err(StoreError::misused(&self.folder, "it was to be published in another folder"));
-        }
-        if self.spent {
-            return Err(StoreError::misused(&self.folder, "it is published already"));
-        }
-        match self.try_publish(key)? {
-            Some(created) => Ok(created),
-            None => Err(StoreError::misused(&self.folder, "its temporary file was removed by someone else")),
-        }
+        check_draft(&self.folder, self.spent, Some(key))?;
+        let created = self.try_publish(key)?;
+        published(&self.folder, created)
     }
 }
 
