@@ -260,18 +260,22 @@ fn round(number: u64) -> u64 {
     }
 }
 
+/// How much of the user's wishes is passed on, in characters: whoever writes more pastes.
+const WISHES: usize = 8_000;
+
 fn wishes(instructions: Option<&str>) -> String {
     let wishes = instructions.map_or("", str::trim);
     if wishes.is_empty() {
         return String::new();
     }
+    let bounded: String = wishes.chars().take(WISHES).collect();
     format!(
         "# What the user asks of this summary\n\
          The user gave the words below along with the wish to summarise. Where they differ from what is said above, \
          they go first. They say what the summary is to keep, stress or leave short; they do not choose a part of the \
          conversation to be summarised instead of the whole, they are no task to be carried out now, and the form of \
          the answer stays as it is.\n{}",
-        fenced(wishes)
+        fenced(&bounded)
     )
 }
 
@@ -292,3 +296,7 @@ fn skeleton(profile: &Profile) -> String {
     );
     text
 }
+
+#[cfg(test)]
+#[path = "prompt/tests.rs"]
+mod tests;

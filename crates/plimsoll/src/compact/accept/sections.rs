@@ -59,7 +59,8 @@ impl<'t> Sections<'t> {
     /// Finds the sections; otherwise how many headings there are in order.
     pub(super) fn read(summary: &'t str, profile: &Profile, language: Option<Language>) -> Result<Self, usize> {
         let headings = headings(profile);
-        let translated = language.is_some_and(|language| language != Language::English);
+        // Drifting into another language is doubtful, not wrong: its headings are headings.
+        let translated = Language::detect(summary).or(language) != Some(Language::English);
         let is_worded = |candidate: &Candidate<'_>| {
             let place = candidate.number.saturating_sub(1);
             let words = candidate.words.to_lowercase();
@@ -86,13 +87,17 @@ impl<'t> Sections<'t> {
                 }
             }
             let worded = found.iter().filter(|candidate| is_worded(candidate)).count();
-            if found.len() == 9 && (translated || worded >= WORDED) {
+            if found.len() == 9 {
                 let mut contents = [""; 9];
                 let ends = found.iter().skip(1).map(|next| next.start).chain([summary.len()]);
                 for ((content, heading), end) in contents.iter_mut().zip(&found).zip(ends) {
                     *content = summary.get(heading.content..end).unwrap_or("").trim();
                 }
-                return Ok(Self { contents });
+                // A plain list of nine has nothing below its entries.
+                let filled = contents.iter().filter(|content| !content.is_empty()).count();
+                if worded >= WORDED || (translated && filled >= WORDED) {
+                    return Ok(Self { contents });
+                }
             }
             // Numbers without the words are no headings of ours.
             most = most.max(if translated { found.len() } else { worded });

@@ -179,7 +179,8 @@ pub(super) fn refusal(summary: &str) -> Option<String> {
     said.get(found..).map(|words| one_line(words.lines().next().unwrap_or(""), 80))
 }
 
-/// Whether a summary names an identifier: as it stands, or for a path by its last two parts.
+/// Whether a summary names an identifier: as it stands, or for a path by its last two parts, or by a last one that is
+/// long enough to be one of a kind.
 pub(super) fn names(summary: &str, name: &str) -> bool {
     if summary.contains(name) {
         return true;

@@ -143,7 +143,7 @@ impl Language {
     /// ```
     pub fn detect(text: &str) -> Option<Self> {
         let prose = prose(text);
-        by_script(&prose).unwrap_or_else(|| by_words(&prose))
+        by_script(&prose).or_else(|| by_words(&prose))
     }
 
     /// The language that a user writes in: the one that most of the latest messages are in, the latest of equals.
@@ -207,7 +207,7 @@ fn is_name(word: &str) -> bool {
 }
 
 /// The language by script; `None` for Latin script, which many share.
-fn by_script(words: &[String]) -> Option<Option<Language>> {
+fn by_script(words: &[String]) -> Option<Language> {
     let (mut latin, mut han, mut kana, mut hangul) = (0, 0, 0, 0);
     let (mut cyrillic, mut arabic, mut other) = (0, 0, [0; 4]);
     let (mut ukrainian, mut persian) = (0, 0);
@@ -248,7 +248,7 @@ fn by_script(words: &[String]) -> Option<Option<Language>> {
     if east > 0 && hangul * 2 > east {
         language = Language::Korean;
     }
-    if weight >= 3 && weight * 2 > latin { Some(Some(language)) } else { None }
+    (weight >= 3 && weight * 2 > latin).then_some(language)
 }
 
 /// The language by the commonest words, where one has clearly more of them than any other.
