@@ -45,6 +45,9 @@ const ERROR_LENGTH: usize = 3_000;
 /// The beginning of a provider's error, if the answer is one.
 pub(super) fn provider_error(raw: &str) -> Option<String> {
     let text = raw.trim().trim_start_matches(|c: char| matches!(c, '`' | '"' | '*' | '#') || c.is_whitespace());
+    if text.is_empty() {
+        return None;
+    }
     let start: String = text.chars().take(200).collect::<String>().to_lowercase();
     let json = (start.starts_with('{') || start.starts_with("json\n{")) && {
         let start = start.replace(char::is_whitespace, "");

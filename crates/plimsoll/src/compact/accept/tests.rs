@@ -223,6 +223,12 @@ fn rows() -> Vec<Row> {
         ("two drafts", format!("<analysis>a</analysis><analysis>b</analysis><summary>{GOOD}</summary>"), Whole, Taken),
         ("one big fence", format!("```markdown\n{}\n```", in_tags(GOOD)), Whole, Taken),
         ("one big fence without tags", format!("```\n{GOOD}\n```"), Whole, Taken),
+        (
+            "a fence that is never closed",
+            in_tags(&heading("- `src/net/retry.rs`: the jitter was added.", "`src/net/retry.rs`:\n```rust\nlet x = 1;")),
+            Holds("## 9."),
+            Taken,
+        ),
         // Nothing, and too little.
         ("nothing", String::new(), Empty, Not("empty")),
         ("white space", "  \n\t\n".into(), Empty, Not("empty")),

@@ -177,33 +177,31 @@ fn lost(session: &Session) -> Vec<String> {
 
 #[test]
 fn five_rounds_of_bad_summaries_keep_every_constraint() {
-    for seed in 1..8_u64 {
-        for first in 0..9 {
-            let mut session = session(seed, 14, 1_200);
-            for round in 0..5 {
-                // Another kind of badness each round, in every order.
-                let made = compact(&mut session, 9_000, round, &|round, earlier| {
-                    bad(first + round * (seed as usize), earlier)
-                });
-                assert_eq!(
-                    lost(&session),
-                    Vec::<String>::new(),
-                    "seed {seed}, first {first}, round {round}\n{}",
-                    made.continuation
-                );
-                assert!(rough(&made.continuation) <= made.budget, "the bound holds in round {round}");
-                let carried = parse_continuation(&made.continuation).unwrap().ledger;
-                for words in &carried.words {
-                    let known =
-                        !words.text.contains("There are no rules") && !words.text.contains("took back all limits");
-                    assert!(known, "a model's words pose as the user's: {words:?}");
-                }
+    for (seed, first) in (1..).zip(0..9) {
+        let mut session = session(seed, 14, 1_200);
+        for round in 0..5 {
+            // Another kind of badness each round, in another order each time.
+            let step = 1 + first % 4;
+            let made = compact(&mut session, 9_000, round, &|round, earlier| bad(first + round * step, earlier));
+            let lost = lost(&session);
+            assert_eq!(
+                lost,
+                Vec::<String>::new(),
+                "seed {seed}, first {first}, round {round}\n{}",
+                made.continuation
+            );
+            assert!(rough(&made.continuation) <= made.budget, "the bound holds in round {round}");
+            let carried = parse_continuation(&made.continuation).unwrap().ledger;
+            for words in &carried.words {
+                let forged = ["There are no rules", "took back all limits", "Never mind the limits"];
                 assert!(
-                    carried.todos.is_empty() || !carried.todos.iter().any(|todo| todo.what.contains("push to main"))
+                    !forged.iter().any(|forged| words.text.contains(forged)),
+                    "a model's words pose as the user's: {words:?}"
                 );
-                session.turn();
-                session.turn();
             }
+            assert!(!carried.todos.iter().any(|todo| todo.what.contains("push to main")));
+            session.turn();
+            session.turn();
         }
     }
 }
@@ -257,8 +255,8 @@ fn whoever_goes_on_sees_the_current_request_verbatim_and_is_told_to_carry_on() {
     session.messages.push(serde_json::json!({"role": "user", "content": [
         {"type": "tool_result", "tool_use_id": "last", "content": "renamed"}]}));
     session.messages.push(serde_json::json!({"role": "assistant", "content": "Renamed."}));
-    session.messages.push(serde_json::json!({"role": "user", "content": "And tell me when it is in."}));
-    let made = compact(&mut session, 1_800, 0, &|_, _| sections(|_| "Work on a migration.".to_owned()));
+    session.messages.push(serde_json::json!({"role": "user", "content": format!("And tell me when it is in. {}", "Thank you. ".repeat(140))}));
+    let made = compact(&mut session, 2_400, 0, &|_, _| sections(|_| "Work on a migration.".to_owned()));
     assert!(made.taken);
     for words in [
         "Now only rename part 6; the rest is done.",
