@@ -4,14 +4,28 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::budget::Meter;
+use crate::budget::{Count, Meter};
 use crate::compact::Profile;
-use crate::token::{Counter, Encoding};
+use crate::token::Method;
 use crate::transcript::Obligations;
 use crate::wire::{ParseOptions, parse};
 
 fn rough(text: &str) -> Tokens {
     Tokens::from(text.chars().count().div_ceil(4))
+}
+
+/// Four characters a token.
+#[derive(Clone, Copy)]
+struct Rough;
+
+impl Count for Rough {
+    fn text(&self, text: &str) -> Tokens {
+        rough(text)
+    }
+
+    fn method(&self) -> Method {
+        Method::Estimated
+    }
 }
 
 const MODEL: &str = "the-model";
@@ -29,7 +43,7 @@ fn to(api: Api) -> Summariser<'static> {
 
 fn ask_bytes(body: &[u8], cut: usize, to: &Summariser<'_>) -> Result<SummaryRequest, RequestError> {
     let document = parse(body, &ParseOptions::default().with_format(format(to.api))).unwrap();
-    let measure = Meter::new(Counter::exact(Encoding::O200kBase)).measure(&document);
+    let measure = Meter::new(Rough).measure(&document);
     let profile = Profile::default();
     summary_request(&document, 0..cut, &measure, &Prompt::new(&profile, Tokens(4_000)), to, &rough)
 }
@@ -282,9 +296,9 @@ fn what_cannot_be_sent_as_it_is_goes_as_text() {
     assert_eq!(of(&orphan, 4, &here), Some(Obstacle::Orphan));
     let elsewhere = responses(&json!({"conversation": "conv_1"}));
     assert_eq!(of(&elsewhere, 5, &to(Api::OpenaiResponses)), Some(Obstacle::OnTheServer));
-    let small = Summariser { window: Tokens(2_600), ..here };
+    let small = Summariser { window: Tokens(6_000), ..here };
     let mut long = anthropic(&json!({}));
-    long["messages"][0]["content"] = json!("List the files. ".repeat(40));
+    long["messages"][2]["content"][0]["content"] = json!("x.rs and y.rs, ".repeat(1_000));
     assert_eq!(of(&long, 4, &small), Some(Obstacle::TooLong));
     let other = Summariser { carries_conversation: false, ..here };
     assert_eq!(of(&anthropic(&json!({})), 4, &other), None, "nobody expected it to be sent as it is");
@@ -383,7 +397,7 @@ fn each_api_takes_a_conversation_as_text() {
     {
         let document_bytes = body.to_string();
         let document = parse(document_bytes.as_bytes(), &ParseOptions::default()).unwrap();
-        let measure = Meter::new(Counter::exact(Encoding::O200kBase)).measure(&document);
+        let measure = Meter::new(Rough).measure(&document);
         let profile = Profile::default();
         let wanted = Prompt::new(&profile, Tokens(4_000));
         let request = summary_request(&document, 0..4, &measure, &wanted, &to(api), &rough).unwrap();
@@ -588,6 +602,11 @@ proptest! {
         }
     }
 
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
     #[test]
     fn any_text_makes_a_valid_request_in_each_api(said: String, returned: String, tool: String, pretty: bool) {
         let body = json!({"model": MODEL, "max_tokens": 9, "messages": [
@@ -597,7 +616,7 @@ proptest! {
             {"role": "user", "content": "go on"}]});
         let bytes = if pretty { serde_json::to_vec_pretty(&body) } else { serde_json::to_vec(&body) }.unwrap();
         let document = parse(&bytes, &ParseOptions::default().with_format(Some(Format::Anthropic))).unwrap();
-        let measure = Meter::new(Counter::exact(Encoding::O200kBase)).measure(&document);
+        let measure = Meter::new(Rough).measure(&document);
         let profile = Profile::default();
         let wanted = Prompt::new(&profile, Tokens(4_000));
         for api in [Api::Anthropic, Api::OpenaiChat, Api::OpenaiResponses] {
