@@ -1,5 +1,7 @@
 //! Raw answers, each read and judged: one row a case.
 
+#![allow(clippy::string_slice, clippy::format_collect, reason = "a test may stop at once, and be slow")]
+
 use std::sync::LazyLock;
 
 use proptest::prelude::*;

@@ -1,5 +1,7 @@
 //! Many rounds with a model that writes bad summaries: the facts beside them come through all the same.
 
+#![allow(clippy::string_slice, clippy::format_collect, reason = "a test may stop at once, and be slow")]
+
 use serde_json::Value;
 
 use super::rounds::{Session, session};

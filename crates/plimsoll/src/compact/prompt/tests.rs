@@ -1,5 +1,7 @@
 //! The instruction, whole, for each profile, and what it says when.
 
+#![allow(clippy::string_slice, clippy::format_collect, reason = "a test may stop at once, and be slow")]
+
 use proptest::prelude::*;
 
 use super::*;

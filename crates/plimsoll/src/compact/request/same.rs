@@ -216,7 +216,7 @@ impl Conversation<'_, '_> {
         let mut limit = output;
         match self.api {
             Api::Anthropic => {
-                limit = self.thinking(settings, input, output, room);
+                limit = Self::thinking(settings, input, output, room);
                 settings.set("max_tokens", &limit.0.to_string());
                 settings.remove("stop_sequences");
                 settings.remove("output_format");
@@ -266,7 +266,7 @@ impl Conversation<'_, '_> {
 
     /// Anthropic takes a thinking budget below the answer's limit only. The limit is raised above it where the model and
     /// the window allow, since a changed budget costs the cache; otherwise the budget is lowered.
-    fn thinking(&self, settings: &mut Settings<'_, '_>, input: Tokens, output: Tokens, room: &Room) -> Tokens {
+    fn thinking(settings: &mut Settings<'_, '_>, input: Tokens, output: Tokens, room: &Room) -> Tokens {
         let thinking = settings.root.get("thinking");
         let budget =
             thinking.and_then(|thinking| thinking.get("budget_tokens")).filter(|budget| budget.u64().is_some());

@@ -1,5 +1,7 @@
 //! What is sent: the conversation as it is, or as text, and always something that fits.
 
+#![allow(clippy::string_slice, clippy::format_collect, reason = "a test may stop at once, and be slow")]
+
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -42,18 +44,18 @@ fn to(api: Api) -> Summariser<'static> {
 }
 
 fn ask_bytes(body: &[u8], cut: usize, to: &Summariser<'_>) -> Result<SummaryRequest, RequestError> {
-    let document = parse(body, &ParseOptions::default().with_format(format(to.api))).unwrap();
+    let document = parse(body, &ParseOptions::default().with_format(Some(format(to.api)))).unwrap();
     let measure = Meter::new(Rough).measure(&document);
     let profile = Profile::default();
     summary_request(&document, 0..cut, &measure, &Prompt::new(&profile, Tokens(4_000)), to, &rough)
 }
 
-fn format(api: Api) -> Option<Format> {
-    Some(match api {
+fn format(api: Api) -> Format {
+    match api {
         Api::Anthropic => Format::Anthropic,
         Api::OpenaiChat => Format::OpenaiChat,
         Api::OpenaiResponses => Format::OpenaiResponses,
-    })
+    }
 }
 
 fn ask(body: &Value, cut: usize, to: &Summariser<'_>) -> SummaryRequest {
