@@ -232,9 +232,11 @@ pub fn from_toml(text: &str, path: &Path, name: &str) -> Result<Profile, Profile
     for (key, value) in document.get_ref() {
         let (field, line) = (key.get_ref().as_ref(), line(key.span().start));
         if field != BASE && !Profile::FIELDS.contains(&field) {
-            let near =
-                Profile::FIELDS.into_iter().chain([BASE]).min_by_key(|known| strsim::levenshtein(known, field));
-            let near = near.filter(|near| strsim::levenshtein(near, field) <= 2);
+            let near = Profile::FIELDS
+                .into_iter()
+                .chain([BASE])
+                .min_by_key(|known| strsim::damerau_levenshtein(known, field));
+            let near = near.filter(|near| strsim::damerau_levenshtein(near, field) <= 2);
             return Err(ProfileError::Field { path: path.to_owned(), line, field: field.to_owned(), near });
         }
         let refuse =

@@ -333,6 +333,21 @@ mod tests {
         }
     }
 
+    /// A closer quoted in code truncates the summary; an unclosed opener leaks into the conversation.
+    #[test]
+    fn a_closer_quoted_in_code_ends_nothing_and_an_unclosed_opener_leaks_nothing() {
+        let quoted =
+            "It ends in `</summary>`:\n```xml\n<summary>a</summary>\n```\n~~~\n</analysis>\n~~~\nand goes on.";
+        for raw in [
+            format!("<summary>{quoted}</summary>"),
+            format!("<summary>{quoted}"),
+            format!("{quoted}</summary>"),
+            format!("<analysis>about `<summary>`</analysis>\n<summary>\n{quoted}\n</summary>\nthe end"),
+        ] {
+            assert_eq!(extract_summary(&raw).as_deref(), Ok(quoted), "{raw}");
+        }
+    }
+
     proptest! {
         #[test]
         fn reading_is_total_and_leaves_no_tag(raw in "(<summary>|</summary>|<analysis>|</analysis>|< summary a=1>|</ANALYSIS >|```\n|`|\n|text|é| ){0,16}") {

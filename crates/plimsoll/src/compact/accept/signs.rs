@@ -62,13 +62,13 @@ pub(super) fn provider_error(raw: &str) -> Option<String> {
     });
     let short = || text.chars().nth(ERROR_LENGTH).is_none();
     let worded = ERRORS.iter().any(|error| start.starts_with(error));
-    let too_long = || overflow(400, text.as_bytes()).is_some() && !text.contains("## ");
+    let too_long = || overflow(400, text.as_bytes()).is_some();
     let is_error = json || page || ((coded || worded || too_long()) && short() && !has_summary(raw));
     is_error.then(|| one_line(text, 160))
 }
 
 fn has_summary(raw: &str) -> bool {
-    raw.to_ascii_lowercase().contains("<summary")
+    raw.contains("\n## ") || raw.to_ascii_lowercase().contains("<summary")
 }
 
 /// How calls of tools begin where models write them as text. They count at the start of a line only: a summary may well

@@ -358,6 +358,42 @@ fn a_summary_stopped_by_length_is_rejected_however_complete_it_looks() {
     }
 }
 
+#[test]
+fn the_text_of_a_failed_call_is_no_summary() {
+    for error in [
+        "API Error: Request timed out.",
+        "API Error (529 {\"type\":\"error\"}) · Retrying",
+        "Error code: 429 - {'error': {'message': 'Rate limit reached'}}",
+        "429 Too Many Requests",
+        "HTTP/1.1 503 Service Unavailable",
+        "503: upstream unavailable",
+        "Internal Server Error",
+        "upstream connect error or disconnect/reset before headers",
+        "Prompt is too long",
+        "prompt is too long: 210000 tokens > 200000 maximum",
+        "Credit balance is too low",
+        "Invalid API key · Please run /login",
+        "{\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}",
+        "```json\n{\"error\": \"model not found\"}\n```",
+        "<!DOCTYPE html><html><body>Bad gateway</body></html>",
+        "You exceeded your current quota, please check your plan and billing details.",
+        "the request exceeds the available context size. exceed_context_size_error",
+    ] {
+        let verdict = judge_with(&Answer::finished(error), |_| {});
+        let Verdict::Rejected(Reason::ProviderError { error: shown }) = verdict else {
+            panic!("{error}: {verdict:?}")
+        };
+        assert!(shown.chars().count() <= 160 && !shown.is_empty());
+    }
+    // Numbers and errors at the start of a summary are none.
+    for start in ["4 errors were fixed.", "404 pages were checked for dead links.", "Errors came from the proxy."] {
+        let raw = format!("<summary>{start}\n\n{GOOD}</summary>");
+        assert!(matches!(judge_with(&Answer::finished(&raw), |_| {}), Verdict::Accepted(_)), "{start}");
+        let raw = format!("{start}\n\n{GOOD}");
+        assert!(matches!(judge_with(&Answer::finished(&raw), |_| {}), Verdict::Accepted(_)), "{start}");
+    }
+}
+
 /// The model continues the conversation, or calls a tool, instead of summarising.
 #[test]
 fn calling_a_tool_is_no_summary_whatever_stands_beside_the_call() {
