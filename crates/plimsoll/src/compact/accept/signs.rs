@@ -7,7 +7,7 @@ use crate::wire::overflow;
 
 /// Beginnings of what programs and gateways put in place of an answer when a call failed, lower case.
 const ERRORS: [&str; 30] = [
-    "api error:",
+    "api error",
     "api_error",
     "error:",
     "error code:",
