@@ -1,6 +1,4 @@
 //! Reading a model's answer to the summary request: the draft is taken away, the summary unwrapped, broken tags endured.
-//!
-//!
 
 use std::ops::Range;
 
@@ -45,8 +43,8 @@ struct Tag {
 /// ```
 #[doc(alias = "formatCompactSummary")]
 pub fn extract_summary(raw: &str) -> Result<String, SummaryError> {
-    let raw = unwrap_fence(raw.trim());
-    let (text, unclosed) = without_analysis(raw);
+    let raw = raw.replace("\r\n", "\n");
+    let (text, unclosed) = without_analysis(unwrap_fence(raw.trim()));
     let tags: Vec<Tag> = tags(&text).into_iter().filter(|tag| tag.name == Name::Summary).collect();
     let summary = match blocks(&text, &tags) {
         Some(summary) => summary,
@@ -55,6 +53,40 @@ pub fn extract_summary(raw: &str) -> Result<String, SummaryError> {
     };
     let summary = squeeze(without_orphans(summary).trim());
     if summary.is_empty() { Err(SummaryError::Empty) } else { Ok(summary) }
+}
+
+/// What stands in an answer after its last summary block; `None` without one that is closed.
+pub(super) fn after_summary(raw: &str) -> Option<&str> {
+    let raw = unwrap_fence(raw.trim());
+    let closer = tags(raw).into_iter().rev().find(|tag| tag.name == Name::Summary && tag.closes)?;
+    raw.get(closer.place.end..)
+}
+
+/// A text without its code: of a fenced block only a line break stays, of a code span its backquotes.
+pub(super) fn outside_code(text: &str) -> String {
+    let mut outside = String::with_capacity(text.len());
+    let mut at = 0;
+    while let Some(found) = text.get(at..).and_then(|rest| rest.find(['`', '~'])) {
+        let start = at + found;
+        outside.push_str(text.get(at..start).unwrap_or(""));
+        let run = text.get(start..).map_or(1, |rest| rest.len() - rest.trim_start_matches(['`', '~']).len());
+        if let Some(len) = code(text, start) {
+            let inside = text.get(start..start + len).unwrap_or("");
+            outside.push_str(if inside.contains('\n') {
+                "\n"
+            } else if inside.starts_with('`') {
+                "``"
+            } else {
+                inside
+            });
+            at = start + len;
+        } else {
+            outside.push_str(text.get(start..start + run).unwrap_or(""));
+            at = start + run;
+        }
+    }
+    outside.push_str(text.get(at..).unwrap_or(""));
+    outside
 }
 
 /// Takes away what is left of tags: orphans never reach the user. Taking one away may bring another out of code.
@@ -111,12 +143,20 @@ fn without_analysis(text: &str) -> (String, bool) {
         let closer =
             later().filter(|tag| tag.place.start < next_open).find(|tag| tag.name == Name::Analysis && tag.closes);
         let closer = closer.or_else(|| later().find(|tag| tag.name == Name::Analysis && tag.closes));
-        let end = if let Some(closer) = closer {
-            closer.place.end
-        } else {
-            unclosed = true;
-            later().find(|tag| tag.name == Name::Summary && !tag.closes).map_or(text.len(), |tag| tag.place.start)
-        };
+        let opens_summary = |tag: &&Tag| tag.name == Name::Summary && !tag.closes;
+        let end =
+            if let Some(closer) = closer {
+                closer.place.end
+            } else if tags.iter().filter(opens_summary).any(|tag| {
+                tag.place.end <= open.place.start && gone.iter().all(|gone| !gone.contains(&tag.place.start))
+            }) {
+                // A draft precedes the summary: what is only mentioned inside it opens none.
+                at = open.place.end;
+                continue;
+            } else {
+                unclosed = true;
+                later().find(|tag| tag.name == Name::Summary && !tag.closes).map_or(text.len(), |tag| tag.place.start)
+            };
         gone.push(open.place.start..end);
         at = end;
     }
@@ -290,6 +330,21 @@ mod tests {
         ];
         for (raw, expected) in cases {
             assert_eq!(extract_summary(raw).as_deref(), expected.as_ref().copied(), "{raw}");
+        }
+    }
+
+    /// A closer quoted in code truncates the summary; an unclosed opener leaks into the conversation.
+    #[test]
+    fn a_closer_quoted_in_code_ends_nothing_and_an_unclosed_opener_leaks_nothing() {
+        let quoted =
+            "It ends in `</summary>`:\n```xml\n<summary>a</summary>\n```\n~~~\n</analysis>\n~~~\nand goes on.";
+        for raw in [
+            format!("<summary>{quoted}</summary>"),
+            format!("<summary>{quoted}"),
+            format!("{quoted}</summary>"),
+            format!("<analysis>about `<summary>`</analysis>\n<summary>\n{quoted}\n</summary>\nthe end"),
+        ] {
+            assert_eq!(extract_summary(&raw).as_deref(), Ok(quoted), "{raw}");
         }
     }
 
