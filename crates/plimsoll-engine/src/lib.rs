@@ -17,6 +17,7 @@ mod judge;
 mod report;
 pub mod skills;
 pub mod spill;
+pub mod summarise;
 
 pub use compact::{CompactOptions, Compacted, compact};
 pub use context::{Context, Large, Marks, Odd, context};
