@@ -30,6 +30,7 @@ pub use document::{Document, Entry, ParseOptions, parse};
 pub use json::{JsonError, Kind, MAX_DEPTH, Tape, Value};
 pub use oddity::{Oddity, OddityKind, ParseError};
 pub use overflow::{Overflow, OverflowKind, overflow};
+pub(crate) use rewrite::without;
 pub use rewrite::{Rewrite, RewriteError};
 pub use span::Span;
 pub use splice::{Edit, SpliceError, splice};
