@@ -1,6 +1,6 @@
 //! `Cancel`: a word from outside that ends a call.
 
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
@@ -67,6 +67,18 @@ impl Future for Cancelled<'_> {
         }
         Poll::Pending
     }
+}
+
+/// Runs a future until it is done, or until it is cancelled: then it gives nothing, and the future is left where it is.
+pub(super) async fn until<F: Future>(cancel: &Cancel, future: F) -> Option<F::Output> {
+    let (mut future, mut cancelled) = (pin!(future), pin!(cancel.cancelled()));
+    std::future::poll_fn(|context| {
+        if cancelled.as_mut().poll(context).is_ready() {
+            return Poll::Ready(None);
+        }
+        future.as_mut().poll(context).map(Some)
+    })
+    .await
 }
 
 #[cfg(test)]

@@ -1,8 +1,6 @@
 //! `summarise`: from a plan to a summary that can take its place: asked for, judged, asked for once more, or extracted.
 
 use std::fmt;
-use std::pin::pin;
-use std::task::Poll;
 
 use plimsoll::Tokens;
 use plimsoll::budget::{Count as _, Counting, Measure};
@@ -14,6 +12,7 @@ use plimsoll::transcript::Usage;
 use plimsoll::wire::{Document, OverflowKind, Stop};
 use serde::Serialize;
 
+use super::cancel::until;
 use super::extract::of_job;
 use super::{Answer, Cancel, Progress, Service, Summariser, SummariserError, SummaryRequest};
 
@@ -358,15 +357,7 @@ async fn call(
     if cancel.is_cancelled() {
         return Err(SummariserError::Cancelled);
     }
-    let mut answer = summariser.summarise(request);
-    let mut cancelled = pin!(cancel.cancelled());
-    std::future::poll_fn(|context| {
-        if cancelled.as_mut().poll(context).is_ready() {
-            return Poll::Ready(Err(SummariserError::Cancelled));
-        }
-        answer.as_mut().poll(context)
-    })
-    .await
+    until(cancel, summariser.summarise(request)).await.unwrap_or(Err(SummariserError::Cancelled))
 }
 
 /// An answer as it is judged.

@@ -17,6 +17,14 @@ pub enum SummariserError {
     /// It was cancelled from outside.
     #[error("the summary was cancelled; nothing was changed")]
     Cancelled,
+    /// An address that is none.
+    #[error("{address} is no address of a summariser: {reason}")]
+    Address {
+        /// What was given, without credentials.
+        address: String,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// No connection could be made, after retries.
     #[error(
         "{endpoint} cannot be reached ({attempts} tries): {reason}; is the address right, and the server running?"

@@ -9,12 +9,18 @@ mod cancel;
 mod drive;
 mod error;
 mod extract;
+#[cfg(feature = "http")]
+mod http;
+#[cfg(test)]
+mod sample;
 
 pub use answer::{Answer, Progress, Service};
 pub use cancel::{Cancel, Cancelled};
 pub use drive::{Aborted, Asked, Fallback, Job, Summary, request, summarise};
 pub use error::{SummariserError, Waited};
 pub use extract::Extract;
+#[cfg(feature = "http")]
+pub use http::{Key, Pace, Patience, Remote, SystemPace, variable};
 pub use plimsoll::wire::Stop;
 
 use std::fmt;

@@ -21,7 +21,7 @@ pub(super) fn event(reading: &mut Reading, root: Value<'_, '_>) {
         read_usage(reading, Some(root));
         read_stop(reading, root.get("delta"));
     } else if kind.is("message_stop") {
-        reading.complete();
+        reading.over();
     }
 }
 

@@ -135,6 +135,8 @@ struct Reading {
     so_far: Streamed,
     /// Whether the model declined in words of its own.
     refused: bool,
+    /// Whether nothing further is to come.
+    over: bool,
 }
 
 impl StreamReader {
@@ -172,6 +174,12 @@ impl StreamReader {
     /// What has come so far.
     pub const fn so_far(&self) -> &Streamed {
         &self.reading.so_far
+    }
+
+    /// Whether the stream has come to what ends it in its format, so that nothing further is to come: some servers keep
+    /// the connection open all the same. Gemini's streams have no such end.
+    pub const fn is_over(&self) -> bool {
+        self.reading.over
     }
 
     /// Ends the stream. A last frame that no blank line ends counts if it can be read.
@@ -221,12 +229,20 @@ pub fn read_response(format: Format, body: &[u8]) -> Result<Streamed, JsonError>
 
 impl Reading {
     fn new(format: Format, max_text: Option<usize>) -> Self {
-        Self { format, tape: Tape::default(), max_text, text_bytes: 0, so_far: Streamed::default(), refused: false }
+        Self {
+            format,
+            tape: Tape::default(),
+            max_text,
+            text_bytes: 0,
+            so_far: Streamed::default(),
+            refused: false,
+            over: false,
+        }
     }
 
     fn frame(&mut self, data: &[u8]) {
         if data.trim_ascii() == b"[DONE]" {
-            self.complete();
+            self.over();
             return;
         }
         // The tape is lent out, so that its nodes' room serves every frame.
@@ -274,6 +290,12 @@ impl Reading {
             said: said.unwrap_or_default().chars().take(MAX_SAID).collect(),
             overflow: overflow(200, data),
         });
+    }
+
+    /// Notes that the stream's last frame has come.
+    fn over(&mut self) {
+        self.over = true;
+        self.complete();
     }
 
     /// Notes that what ends an answer has come. A failure stays one.

@@ -22,7 +22,7 @@ pub(super) fn event(reading: &mut Reading, root: Value<'_, '_>, data: &[u8]) {
         if let Some(response) = root.get("response") {
             end(reading, response);
         }
-        reading.complete();
+        reading.over();
     } else if kind.is("response.failed") || kind.is("response.cancelled") {
         let response = root.get("response");
         let error = response.and_then(|response| response.get("error")).filter(|error| !error.is_null());

@@ -98,6 +98,18 @@ fn a_stream_cut_off_is_told_from_one_that_ended() {
 }
 
 #[test]
+fn a_stream_is_over_with_its_last_frame_and_not_before() {
+    for (name, format, bytes) in RECORDED.into_iter().filter(|(_, format, _)| *format != Format::Gemini) {
+        let mut reader = StreamReader::new(format);
+        let last = bytes.trim_ascii_end().len();
+        reader.push(&bytes[..last]).unwrap();
+        assert!(!reader.is_over(), "{name}");
+        reader.push(&bytes[last..]).unwrap();
+        assert!(reader.is_over(), "{name}");
+    }
+}
+
+#[test]
 fn reasons_to_stop_are_told_apart() {
     let anthropic = |reason: &str| {
         format!(
