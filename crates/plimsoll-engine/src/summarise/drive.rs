@@ -81,6 +81,25 @@ pub struct Summary {
     pub fallback: Option<Fallback>,
 }
 
+impl Summary {
+    /// A model's summary that was written before, and is used again. What is carried beside it is made anew.
+    pub(crate) fn known(text: String, service: &Service) -> Self {
+        Self {
+            text,
+            facts: Some(String::new()),
+            ledger: Ledger::default(),
+            carried: Carried::default(),
+            by: service.name.clone(),
+            model: service.model.clone(),
+            asked: None,
+            calls: 0,
+            usage: None,
+            warnings: Vec::new(),
+            fallback: None,
+        }
+    }
+}
+
 /// Why another summariser wrote the summary.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Fallback {
@@ -107,7 +126,7 @@ pub struct Asked {
 }
 
 impl Asked {
-    fn of(request: &compact::SummaryRequest) -> Self {
+    pub(crate) fn of(request: &compact::SummaryRequest) -> Self {
         let compact::SummaryRequest { form, obstacle, input, output, shrunk, .. } = request;
         Self { form: *form, obstacle: *obstacle, input: *input, max_output: *output, left_out: *shrunk }
     }
