@@ -52,6 +52,7 @@ pub(crate) enum Command {
     Count(CountArgs),
     Context(ContextArgs),
     Models(ModelsArgs),
+    Profiles(crate::cmd::profiles::ProfilesArgs),
     Compact(CompactArgs),
     Restore(RestoreArgs),
     Cap(CapArgs),
@@ -171,7 +172,8 @@ pub(crate) struct CompactArgs {
     /// What the summary should pay attention to
     #[arg(long, value_name = "TEXT")]
     pub(crate) instructions: Option<String>,
-    /// What kind of work it is: coding, workspace, research or chat [default: as configured, else coding]
+    /// What kind of work it is: coding, workspace, research, chat or one of your own; see `plimsoll profiles`
+    /// [default: as configured, else coding]
     #[arg(long, value_name = "NAME")]
     pub(crate) profile: Option<String>,
     /// Who writes the summary: extract (embedded, offline)

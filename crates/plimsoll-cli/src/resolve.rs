@@ -110,13 +110,22 @@ impl<T, E: Into<anyhow::Error>> About<T> for Result<T, E> {
 /// Reads the configuration and lays the command line over it. A mistake in it is wrong usage.
 pub(crate) fn config(global: &Global) -> Result<Config> {
     let variable = |name: &str| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned());
+    let loaded = Layer::from_environment(variable)
+        .and_then(|environment| config::load(&places(global), environment, typed(global)?));
+    loaded.map_err(|error| Usage(plain(&error.to_string())).into())
+}
+
+/// Where the files of the configuration are.
+fn places(global: &Global) -> Places {
     let named = global.config.clone().or_else(|| std::env::var_os("PLIMSOLL_CONFIG").map(PathBuf::from));
     let directory = std::env::current_dir().ok();
-    let places = Places::of(|name| std::env::var_os(name), directory.as_deref())
-        .with_named(named.filter(|path| !path.as_os_str().is_empty()));
-    let loaded =
-        Layer::from_environment(variable).and_then(|environment| config::load(&places, environment, typed(global)?));
-    loaded.map_err(|error| Usage(plain(&error.to_string())).into())
+    Places::of(|name| std::env::var_os(name), directory.as_deref())
+        .with_named(named.filter(|path| !path.as_os_str().is_empty()))
+}
+
+/// Where the user's own profiles of compaction are.
+pub(crate) fn profile_folder(global: &Global) -> Option<PathBuf> {
+    places(global).profiles()
 }
 
 /// What the command line itself says of the configuration.

@@ -8,6 +8,7 @@
 pub mod config;
 pub mod hook;
 pub mod install;
+pub mod profiles;
 
 mod compact;
 mod context;

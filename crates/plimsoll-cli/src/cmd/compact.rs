@@ -4,14 +4,15 @@ use std::time::SystemTime;
 
 use anyhow::{Result, bail};
 use plimsoll::Tokens;
-use plimsoll::compact::{Carried, Profile};
+use plimsoll::compact::Carried;
 use plimsoll::wire::{parse, splice};
+use plimsoll_engine::profiles::profile as profile_named;
 use plimsoll_engine::{CompactOptions, Compacted, Outcome, Report, change_in_place, compact, write_whole};
 
 use crate::args::{CompactArgs, Global};
 use crate::output::{Output, bar, percent, plain, style};
 use crate::resolve::{
-    About as _, Done, Usage, config, input, input_name, limit, output_path, parse_options, store_of,
+    About as _, Done, Usage, config, input, input_name, limit, output_path, parse_options, profile_folder, store_of,
 };
 
 pub(crate) fn run(arguments: &CompactArgs, global: &Global, output: &mut Output) -> Result<Done> {
@@ -24,10 +25,9 @@ pub(crate) fn run(arguments: &CompactArgs, global: &Global, output: &mut Output)
     }
     let config = config(global)?;
     let profile = arguments.profile.as_deref().unwrap_or(config.profile());
-    let profile = Profile::named(profile).ok_or_else(|| {
-        let name = plain(profile);
-        Usage(format!("--profile {name}: built in are coding, workspace, research and chat"))
-    })?;
+    let profile = profile_named(profile, profile_folder(global).as_deref())
+        .map_err(|error| Usage(plain(&error.to_string())))?
+        .profile;
     let file = arguments.file.as_deref();
     let name = input_name(file);
     if arguments.in_place && file.is_none_or(|file| file.as_os_str() == "-") {

@@ -10,6 +10,7 @@ pub(crate) mod hook;
 pub(crate) mod install;
 pub(crate) mod mcp;
 pub(crate) mod models;
+pub(crate) mod profiles;
 pub(crate) mod recall;
 pub(crate) mod restore;
 pub(crate) mod run;

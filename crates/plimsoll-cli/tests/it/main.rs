@@ -15,6 +15,7 @@ mod compact;
 mod config;
 mod forms;
 mod integration;
+mod profiles;
 mod results;
 #[cfg(unix)]
 mod run;

@@ -41,6 +41,13 @@ impl Places {
         }
     }
 
+    /// Where the user's own profiles of compaction are: the folder `profiles` beside the user's file, or beside the one
+    /// that was named instead. A project has none: what shapes a summary is its user's.
+    pub fn profiles(&self) -> Option<PathBuf> {
+        let file = self.named.as_ref().or(self.user.as_ref())?;
+        Some(file.parent()?.join("profiles"))
+    }
+
     /// Names a file instead of the user's and the project's.
     #[must_use]
     pub fn with_named(mut self, named: Option<PathBuf>) -> Self {

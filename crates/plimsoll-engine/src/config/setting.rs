@@ -22,9 +22,6 @@ pub struct Setting {
     pub about: &'static str,
 }
 
-/// What the words of `compact.profile` are.
-const PROFILES: &[&str] = &["coding", "workspace", "research", "chat"];
-
 const fn size(key: &'static str, variable: &'static str, bytes: u64, about: &'static str) -> Setting {
     let default = Value::Bytes(Bytes(bytes));
     Setting { key, variable, kind: Kind::Bytes, default, project: false, about }
@@ -68,10 +65,11 @@ pub static SETTINGS: [Setting; 16] = [
     Setting {
         key: "compact.profile",
         variable: "PLIMSOLL_COMPACT_PROFILE",
-        kind: Kind::Word(PROFILES),
+        kind: Kind::Text,
         default: Value::Unset,
         project: true,
-        about: "what kind of work is summarised: coding, workspace, research or chat; unset: coding",
+        about: "what kind of work is summarised: coding, workspace, research, chat, or a profile of the user's own; \
+                unset: coding",
     },
     Setting {
         key: "compact.reserve",

@@ -25,7 +25,7 @@ pub struct Profile {
     pub name: Cow<'static, str>,
     /// What it is for, in a few words, for a list of profiles.
     pub about: Cow<'static, str>,
-    /// What the conversation is: "a record of …".
+    /// What the conversation is about: "a conversation about …".
     pub work: Cow<'static, str>,
     /// The heading of the summary's third section: what the work touches.
     pub items_heading: Cow<'static, str>,

@@ -133,12 +133,12 @@ fn opening(form: Form) -> String {
 fn purpose(prompt: &Prompt<'_>, form: Form) -> String {
     let work = &prompt.profile.work;
     let it = match form {
-        Form::SameConversation => "This conversation",
-        Form::Text => "That conversation",
+        Form::SameConversation => "This",
+        Form::Text => "That",
     };
     let mut text = format!(
         "# What it is for\n\
-         {it}, {work}, has nearly filled its context window. Your summary will stand at its start in place of \
+         {it} is a conversation about {work}, and it has nearly filled its context window. Your summary will stand at its start in place of \
          everything above, and newer messages, which you cannot see here, will follow right after it. Whoever goes on \
          has the summary and those messages and nothing else: with them they must be able to go on at once, without \
          asking the user again, looking things up again, or doing again what is done."
@@ -172,7 +172,7 @@ fn merging(prompt: &Prompt<'_>, form: Form) -> String {
 }
 
 fn draft(profile: &Profile) -> String {
-    let Profile { analysis, address, items, .. } = profile;
+    let Profile { analysis, address, item, items, .. } = profile;
     format!(
         "# First, a draft\n\
          Begin with a draft between `<analysis>` and `</analysis>`; it is for you alone and will be thrown away, so \
@@ -181,7 +181,7 @@ fn draft(profile: &Profile) -> String {
          - what was done about it, step by step where the steps matter;\n\
          - decisions that were taken, and why; what was ruled out;\n\
          - technical concepts, conventions and patterns that the work relies on;\n\
-         - specifics: {analysis}. Name {items} {address}; note names, values, code, exact actions and how each came out;\n\
+         - specifics: {analysis}. Name {items} {address}; for each {item}, note what was done to it and how it came out; names, values and code exactly;\n\
          - errors, and what fixed them;\n\
          - what the user said about the work: approval, corrections, things to do differently.\n\
          Then check the notes against the conversation, for accuracy first and completeness second, and correct them."
@@ -260,18 +260,22 @@ fn round(number: u64) -> u64 {
     }
 }
 
+/// How much of the user's wishes is passed on, in characters: whoever writes more pastes.
+const WISHES: usize = 8_000;
+
 fn wishes(instructions: Option<&str>) -> String {
     let wishes = instructions.map_or("", str::trim);
     if wishes.is_empty() {
         return String::new();
     }
+    let bounded: String = wishes.chars().take(WISHES).collect();
     format!(
         "# What the user asks of this summary\n\
          The user gave the words below along with the wish to summarise. Where they differ from what is said above, \
          they go first. They say what the summary is to keep, stress or leave short; they do not choose a part of the \
          conversation to be summarised instead of the whole, they are no task to be carried out now, and the form of \
          the answer stays as it is.\n{}",
-        fenced(wishes)
+        fenced(&bounded)
     )
 }
 
@@ -292,3 +296,7 @@ fn skeleton(profile: &Profile) -> String {
     );
     text
 }
+
+#[cfg(test)]
+#[path = "prompt/tests.rs"]
+mod tests;

@@ -239,5 +239,7 @@ pub fn summary_request(
 }
 
 #[cfg(test)]
+mod corpus;
+#[cfg(test)]
 #[path = "request/tests.rs"]
 mod tests;

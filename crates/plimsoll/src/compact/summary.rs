@@ -43,8 +43,8 @@ struct Tag {
 /// ```
 #[doc(alias = "formatCompactSummary")]
 pub fn extract_summary(raw: &str) -> Result<String, SummaryError> {
-    let raw = unwrap_fence(raw.trim());
-    let (text, unclosed) = without_analysis(raw);
+    let raw = raw.replace("\r\n", "\n");
+    let (text, unclosed) = without_analysis(unwrap_fence(raw.trim()));
     let tags: Vec<Tag> = tags(&text).into_iter().filter(|tag| tag.name == Name::Summary).collect();
     let summary = match blocks(&text, &tags) {
         Some(summary) => summary,
@@ -143,12 +143,20 @@ fn without_analysis(text: &str) -> (String, bool) {
         let closer =
             later().filter(|tag| tag.place.start < next_open).find(|tag| tag.name == Name::Analysis && tag.closes);
         let closer = closer.or_else(|| later().find(|tag| tag.name == Name::Analysis && tag.closes));
-        let end = if let Some(closer) = closer {
-            closer.place.end
-        } else {
-            unclosed = true;
-            later().find(|tag| tag.name == Name::Summary && !tag.closes).map_or(text.len(), |tag| tag.place.start)
-        };
+        let opens_summary = |tag: &&Tag| tag.name == Name::Summary && !tag.closes;
+        let end =
+            if let Some(closer) = closer {
+                closer.place.end
+            } else if tags.iter().filter(opens_summary).any(|tag| {
+                tag.place.end <= open.place.start && gone.iter().all(|gone| !gone.contains(&tag.place.start))
+            }) {
+                // A draft precedes the summary: what is only mentioned inside it opens none.
+                at = open.place.end;
+                continue;
+            } else {
+                unclosed = true;
+                later().find(|tag| tag.name == Name::Summary && !tag.closes).map_or(text.len(), |tag| tag.place.start)
+            };
         gone.push(open.place.start..end);
         at = end;
     }
@@ -322,6 +330,21 @@ mod tests {
         ];
         for (raw, expected) in cases {
             assert_eq!(extract_summary(raw).as_deref(), expected.as_ref().copied(), "{raw}");
+        }
+    }
+
+    /// A closer quoted in code truncates the summary; an unclosed opener leaks into the conversation.
+    #[test]
+    fn a_closer_quoted_in_code_ends_nothing_and_an_unclosed_opener_leaks_nothing() {
+        let quoted =
+            "It ends in `</summary>`:\n```xml\n<summary>a</summary>\n```\n~~~\n</analysis>\n~~~\nand goes on.";
+        for raw in [
+            format!("<summary>{quoted}</summary>"),
+            format!("<summary>{quoted}"),
+            format!("{quoted}</summary>"),
+            format!("<analysis>about `<summary>`</analysis>\n<summary>\n{quoted}\n</summary>\nthe end"),
+        ] {
+            assert_eq!(extract_summary(&raw).as_deref(), Ok(quoted), "{raw}");
         }
     }
 

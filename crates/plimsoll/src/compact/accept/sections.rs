@@ -59,7 +59,8 @@ impl<'t> Sections<'t> {
     /// Finds the sections; otherwise how many headings there are in order.
     pub(super) fn read(summary: &'t str, profile: &Profile, language: Option<Language>) -> Result<Self, usize> {
         let headings = headings(profile);
-        let translated = language.is_some_and(|language| language != Language::English);
+        // Drifting into another language is doubtful, not wrong: its headings are headings.
+        let translated = Language::detect(summary).or(language) != Some(Language::English);
         let is_worded = |candidate: &Candidate<'_>| {
             let place = candidate.number.saturating_sub(1);
             let words = candidate.words.to_lowercase();
@@ -86,13 +87,17 @@ impl<'t> Sections<'t> {
                 }
             }
             let worded = found.iter().filter(|candidate| is_worded(candidate)).count();
-            if found.len() == 9 && (translated || worded >= WORDED) {
+            if found.len() == 9 {
                 let mut contents = [""; 9];
                 let ends = found.iter().skip(1).map(|next| next.start).chain([summary.len()]);
                 for ((content, heading), end) in contents.iter_mut().zip(&found).zip(ends) {
                     *content = summary.get(heading.content..end).unwrap_or("").trim();
                 }
-                return Ok(Self { contents });
+                // A plain list of nine has nothing below its entries.
+                let filled = contents.iter().filter(|content| !content.is_empty()).count();
+                if worded >= WORDED || (translated && filled >= WORDED) {
+                    return Ok(Self { contents });
+                }
             }
             // Numbers without the words are no headings of ours.
             most = most.max(if translated { found.len() } else { worded });
@@ -212,10 +217,26 @@ fn is_blank(content: &str) -> bool {
     says_so && !content.contains('`') && bare.chars().count() <= NOTHING_LENGTH && bare.lines().count() == 1
 }
 
-/// All lines outside code that begin with a number from 1 to 9 as a heading does.
+/// How many fences may lack an end; what comes after them is read as code then.
+const UNENDED: usize = 8;
+
+/// All lines outside code that begin with a number from 1 to 9 as a heading does. A fence that is never closed fences
+/// nothing.
 fn candidates(text: &str) -> Vec<Candidate<'_>> {
+    let mut passed_over: Vec<usize> = Vec::new();
+    loop {
+        let (found, unended) = outside_fences(text, &passed_over);
+        match unended {
+            Some(at) if passed_over.len() < UNENDED => passed_over.push(at),
+            _ => return found,
+        }
+    }
+}
+
+/// The candidates outside fences, and where a fence begins that has no end.
+fn outside_fences<'t>(text: &'t str, passed_over: &[usize]) -> (Vec<Candidate<'t>>, Option<usize>) {
     let mut found = Vec::new();
-    let mut fence: Option<(char, usize)> = None;
+    let mut fence: Option<(char, usize, usize)> = None;
     let mut at = 0;
     for line in text.split_inclusive('\n') {
         let start = at;
@@ -223,14 +244,14 @@ fn candidates(text: &str) -> Vec<Candidate<'_>> {
         let bare = line.trim();
         let mark = bare.chars().next().filter(|c| matches!(c, '`' | '~'));
         let length = mark.map_or(0, |mark| bare.chars().take_while(|c| *c == mark).count());
-        if let Some((open, least)) = fence {
+        if let Some((open, least, _)) = fence {
             if mark == Some(open) && length >= least && bare.chars().all(|c| c == open) {
                 fence = None;
             }
             continue;
         }
-        if let Some(mark) = mark.filter(|_| length >= 3) {
-            fence = Some((mark, length));
+        if let Some(mark) = mark.filter(|_| length >= 3 && !passed_over.contains(&start)) {
+            fence = Some((mark, length, start));
             continue;
         }
         if let Some((number, style, words)) = heading(bare) {
@@ -241,7 +262,7 @@ fn candidates(text: &str) -> Vec<Candidate<'_>> {
             found.push(Candidate { number, style, start, content, words });
         }
     }
-    found
+    (found, fence.map(|(_, _, start)| start))
 }
 
 /// The number, style and words of a line that looks like a heading.
@@ -308,6 +329,14 @@ mod tests {
         for line in ["1 apple", "1.5 apples", "## 10. Ten", "- 1. item", "", "##", "1."] {
             assert_eq!(read(line), None, "{line}");
         }
+    }
+
+    #[test]
+    fn a_fence_without_an_end_hides_no_heading() {
+        let numbers = |text| candidates(text).iter().map(|candidate| candidate.number).collect::<Vec<_>>();
+        assert_eq!(numbers("## 1. a\n```\n## 2. b\n```\n## 3. c"), [1, 3]);
+        assert_eq!(numbers("## 1. a\n```rust\n## 2. b\n## 3. c"), [1, 2, 3]);
+        assert_eq!(numbers("## 1. a\n~~~\n```\n## 2. b"), [1, 2]);
     }
 
     #[test]

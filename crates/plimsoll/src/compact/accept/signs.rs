@@ -45,6 +45,9 @@ const ERROR_LENGTH: usize = 3_000;
 /// The beginning of a provider's error, if the answer is one.
 pub(super) fn provider_error(raw: &str) -> Option<String> {
     let text = raw.trim().trim_start_matches(|c: char| matches!(c, '`' | '"' | '*' | '#') || c.is_whitespace());
+    if text.is_empty() {
+        return None;
+    }
     let start: String = text.chars().take(200).collect::<String>().to_lowercase();
     let json = (start.starts_with('{') || start.starts_with("json\n{")) && {
         let start = start.replace(char::is_whitespace, "");
@@ -59,13 +62,13 @@ pub(super) fn provider_error(raw: &str) -> Option<String> {
     });
     let short = || text.chars().nth(ERROR_LENGTH).is_none();
     let worded = ERRORS.iter().any(|error| start.starts_with(error));
-    let too_long = || overflow(400, text.as_bytes()).is_some() && !text.contains("## ");
+    let too_long = || overflow(400, text.as_bytes()).is_some();
     let is_error = json || page || ((coded || worded || too_long()) && short() && !has_summary(raw));
     is_error.then(|| one_line(text, 160))
 }
 
 fn has_summary(raw: &str) -> bool {
-    raw.to_ascii_lowercase().contains("<summary")
+    raw.contains("\n## ") || raw.to_ascii_lowercase().contains("<summary")
 }
 
 /// How calls of tools begin where models write them as text. They count at the start of a line only: a summary may well
@@ -179,7 +182,8 @@ pub(super) fn refusal(summary: &str) -> Option<String> {
     said.get(found..).map(|words| one_line(words.lines().next().unwrap_or(""), 80))
 }
 
-/// Whether a summary names an identifier: as it stands, or for a path by its last two parts.
+/// Whether a summary names an identifier: as it stands, or for a path by its last two parts, or by a last one that is
+/// long enough to be one of a kind.
 pub(super) fn names(summary: &str, name: &str) -> bool {
     if summary.contains(name) {
         return true;

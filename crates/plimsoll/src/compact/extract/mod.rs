@@ -11,6 +11,8 @@ mod narrative;
 #[cfg(test)]
 mod corpus;
 #[cfg(test)]
+mod model_rounds;
+#[cfg(test)]
 mod rounds;
 #[cfg(test)]
 mod tests;

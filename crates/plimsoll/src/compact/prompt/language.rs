@@ -1,6 +1,9 @@
 //! `Language`: which language some prose is in, by its script and its commonest words: enough to ask for a summary in it
 //! and to notice one that is not.
 
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
 use serde::{Deserialize, Serialize};
 
 use crate::compact::ledger::Words;
@@ -143,7 +146,7 @@ impl Language {
     /// ```
     pub fn detect(text: &str) -> Option<Self> {
         let prose = prose(text);
-        by_script(&prose).unwrap_or_else(|| by_words(&prose))
+        by_script(&prose).or_else(|| by_words(&prose))
     }
 
     /// The language that a user writes in: the one that most of the latest messages are in, the latest of equals.
@@ -164,7 +167,7 @@ impl Language {
 const RECENT: usize = 24;
 
 /// How many words of a text are looked at.
-const LOOKED_AT: usize = 2_000;
+const LOOKED_AT: usize = 400;
 
 /// The words of a text that are no code, path or name, in lower case.
 fn prose(text: &str) -> Vec<String> {
@@ -207,7 +210,7 @@ fn is_name(word: &str) -> bool {
 }
 
 /// The language by script; `None` for Latin script, which many share.
-fn by_script(words: &[String]) -> Option<Option<Language>> {
+fn by_script(words: &[String]) -> Option<Language> {
     let (mut latin, mut han, mut kana, mut hangul) = (0, 0, 0, 0);
     let (mut cyrillic, mut arabic, mut other) = (0, 0, [0; 4]);
     let (mut ukrainian, mut persian) = (0, 0);
@@ -248,26 +251,37 @@ fn by_script(words: &[String]) -> Option<Option<Language>> {
     if east > 0 && hangul * 2 > east {
         language = Language::Korean;
     }
-    if weight >= 3 && weight * 2 > latin { Some(Some(language)) } else { None }
+    (weight >= 3 && weight * 2 > latin).then_some(language)
 }
+
+/// The languages that a word is common in, a bit each, by their place in [`WORDS`].
+static COMMON: LazyLock<HashMap<&'static str, u32>> = LazyLock::new(|| {
+    let mut common: HashMap<&str, u32> = HashMap::new();
+    for (place, (_, words)) in (0..).zip(WORDS) {
+        for word in words.split(' ') {
+            *common.entry(word).or_default() |= 1 << place;
+        }
+    }
+    common
+});
 
 /// The language by the commonest words, where one has clearly more of them than any other.
 fn by_words(words: &[String]) -> Option<Language> {
-    let bare = |word: &str| word.trim_matches(|c: char| !c.is_alphanumeric()).to_owned();
-    let words: Vec<String> = words.iter().map(|word| bare(word)).filter(|word| !word.is_empty()).collect();
-    let mut scores: Vec<(usize, Language)> = WORDS
-        .iter()
-        .map(|(language, common)| {
-            let known: Vec<&str> = common.split(' ').collect();
-            (words.iter().filter(|word| known.contains(&word.as_str())).count(), *language)
-        })
-        .collect();
+    let mut scores: Vec<(usize, Language)> = WORDS.iter().map(|(language, _)| (0, *language)).collect();
+    let mut all: usize = 0;
+    for word in words {
+        let bare = word.trim_matches(|c: char| !c.is_alphanumeric());
+        all += usize::from(!bare.is_empty());
+        let of = COMMON.get(bare).copied().unwrap_or(0);
+        for (place, (score, _)) in (0..).zip(&mut scores) {
+            *score += usize::from(of >> place & 1 == 1);
+        }
+    }
     scores.sort_by_key(|(score, language)| (std::cmp::Reverse(*score), *language));
     let (best, language) = *scores.first()?;
     let (second, _) = *scores.get(1)?;
-    // One word in eight is common in any prose; fewer in a long text are names that look like words.
-    let enough = best >= 2 && best * 12 >= words.len();
-    (enough && best > second).then_some(language)
+    // In any prose one word in a dozen is a common one; where fewer are, they are names that look like words.
+    (best >= 2 && best * 12 >= all && best > second).then_some(language)
 }
 
 #[cfg(test)]

@@ -11,7 +11,6 @@ use serde::Serialize;
 
 use super::body::{item, output_key};
 use super::{Api, Room, Summariser};
-use crate::compact::tail::has_sealed;
 use crate::transcript::{Obligations, OrphanKind, Role};
 use crate::units::Tokens;
 use crate::wire::{Document, Edit, Kind, Span, Tape, Text, Value, quote, splice, without};
@@ -127,6 +126,7 @@ impl Conversation<'_, '_> {
         let mut edits = settings.finish();
         edits.extend(self.leave_out_standing());
         edits.push(self.append(root, instruction));
+        edits.extend(Span::new(0, mark(bytes)).filter(|mark| !mark.is_empty()).map(Edit::remove));
         edits.sort_by_key(|edit| (edit.span.start(), edit.span.end()));
         // The spans come from one reading of the document, so they lie in it and apart.
         let spliced = splice(bytes, &edits).map(std::borrow::Cow::into_owned).unwrap_or_default();
@@ -216,14 +216,12 @@ impl Conversation<'_, '_> {
         let mut limit = output;
         match self.api {
             Api::Anthropic => {
-                limit = self.thinking(settings, input, output, room);
+                limit = Self::thinking(settings, input, output, room);
                 settings.set("max_tokens", &limit.0.to_string());
                 settings.remove("stop_sequences");
                 settings.remove("output_format");
-                if let Some(format) = root.get("output_config").and_then(|config| config.get("format")) {
-                    // What it says of effort stays.
-                    settings.replace(format, "null");
-                }
+                // What it says of effort stays.
+                settings.remove_from("output_config", "format");
                 if forces_call(root.get("tool_choice")) {
                     settings.set("tool_choice", r#"{"type":"auto"}"#);
                 }
@@ -268,7 +266,7 @@ impl Conversation<'_, '_> {
 
     /// Anthropic takes a thinking budget below the answer's limit only. The limit is raised above it where the model and
     /// the window allow, since a changed budget costs the cache; otherwise the budget is lowered.
-    fn thinking(&self, settings: &mut Settings<'_, '_>, input: Tokens, output: Tokens, room: &Room) -> Tokens {
+    fn thinking(settings: &mut Settings<'_, '_>, input: Tokens, output: Tokens, room: &Room) -> Tokens {
         let thinking = settings.root.get("thinking");
         let budget =
             thinking.and_then(|thinking| thinking.get("budget_tokens")).filter(|budget| budget.u64().is_some());
@@ -286,8 +284,6 @@ impl Conversation<'_, '_> {
         let half = Tokens(output.0 / 2);
         if half >= LEAST_THINKING {
             settings.replace(budget, &half.0.to_string());
-        } else if has_sealed(&self.document.transcript().messages) {
-            settings.replace(budget, &LEAST_THINKING.0.to_string());
         } else {
             settings.replace(thinking, r#"{"type":"disabled"}"#);
         }
@@ -348,6 +344,24 @@ impl<'t, 'a> Settings<'t, 'a> {
 
     fn remove(&mut self, key: &str) {
         self.gone.push(key.to_owned());
+    }
+
+    /// Removes a member of a member; of one that holds nothing else, all of it.
+    fn remove_from(&mut self, key: &str, inner: &str) {
+        let Some(object) = self.root.get(key) else {
+            return;
+        };
+        let members: Vec<(Span, bool)> = object
+            .members()
+            .map(|(name, field)| (name.span().join(field.span()), name.text().is_some_and(|name| name.is(inner))))
+            .collect();
+        if members.iter().all(|(_, leaves)| *leaves) {
+            self.remove(key);
+            return;
+        }
+        let spans: Vec<Span> = members.iter().map(|(span, _)| *span).collect();
+        let leaves = |index: usize| members.get(index).is_some_and(|(_, leaves)| *leaves);
+        self.edits.extend(without(&spans, leaves).into_iter().map(Edit::remove));
     }
 
     fn finish(self) -> Vec<Edit<'static>> {
