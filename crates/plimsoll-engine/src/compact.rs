@@ -160,11 +160,7 @@ struct Planned {
     session: SessionId,
 }
 
-fn begin(
-    document: &Document<'_>,
-    options: &CompactOptions,
-    stage: &dyn Fn(&str),
-) -> Result<Begun, EngineError> {
+fn begin(document: &Document<'_>, options: &CompactOptions, stage: &dyn Fn(&str)) -> Result<Begun, EngineError> {
     stage("counting");
     let judged = judge(document, options);
     let mut meter = Meter::new(Counting::for_model(judged.model.as_deref()));
@@ -314,8 +310,7 @@ impl Planned {
             return Ok(Compacted { report, edits: made.applied.edits });
         };
         stage("archiving");
-        let (made, id) =
-            archive(document, &chain, &summarise, made, &epoch, &text, options, &mut meter, store, now)?;
+        let (made, id) = archive(document, &chain, &summarise, made, &epoch, &text, options, &mut meter, store, now)?;
         finish(&mut report, &made, &summarise);
         report.artifact = Some(id.to_string());
         report.epoch = Some(id.to_string());

@@ -6,6 +6,7 @@
 
 mod answer;
 mod cancel;
+mod choice;
 mod drive;
 mod error;
 mod extract;
@@ -16,6 +17,7 @@ mod sample;
 
 pub use answer::{Answer, Progress, Service};
 pub use cancel::{Cancel, Cancelled};
+pub use choice::{Choice, UnknownSummariser};
 pub use drive::{Aborted, Asked, Fallback, Job, Summary, request, summarise};
 pub use error::{SummariserError, Waited};
 pub use extract::Extract;

@@ -55,7 +55,11 @@ impl Server {
         std::thread::spawn(move || {
             for stream in listener.incoming() {
                 let Ok(stream) = stream else { break };
-                let Some(request) = read(&stream) else { continue };
+                let Some(request) = read(&stream) else {
+                    // No HTTP: a client that speaks TLS to a server that does not, say.
+                    let _ = (&stream).write_all(b"HTTP/1.1 400 Bad Request\r\nconnection: close\r\n\r\n");
+                    continue;
+                };
                 noted.lock().expect("no thread panics").push(request);
                 let reply = replies.pop_front().unwrap_or_else(|| whole("418 Unexpected", &[], "no reply is left"));
                 let left = left.clone();
