@@ -235,7 +235,7 @@ impl Planned {
         Ok(EpochId::new(&self.session, name.finalize().as_bytes()))
     }
 
-    /// A summary that was written before, for this very history and by the same model.
+    /// A summary that was written before, for this very history and by the same model, if it is as short as is asked.
     fn written_before(
         &self,
         store: &Store,
@@ -247,8 +247,10 @@ impl Planned {
         }
         let record = store.epoch_record(epoch)?;
         let first = record.and_then(|record| Epoch::from_json(&record).ok());
+        let counter = self.meter.count().counter();
         let first = first.filter(|first| {
-            first.removed == self.summarise.removed
+            counter.count(&first.summary) <= self.summarise.summary_budget
+                && first.removed == self.summarise.removed
                 && first.retained == self.summarise.retained
                 && !first.summary.trim().is_empty()
         });

@@ -149,7 +149,9 @@ fn shown(name: &str, report: &Report, written: Option<&str>, dry_run: bool) -> S
     };
     text.push_str(&row("before", report.tokens_before, report.messages_before));
     text.push('\n');
-    text.push_str(&row("after", report.tokens_after, report.messages_after));
+    // What a model would write is known by its bound only.
+    let unwritten = dry_run && report.request.is_some() && report.fallback.is_none();
+    text.push_str(&row(if unwritten { "at most" } else { "after" }, report.tokens_after, report.messages_after));
     text.push_str(&format!(
         "  {dim}{} of before; {} kept verbatim{end}\n",
         percent(report.tokens_after, report.tokens_before),

@@ -4,7 +4,7 @@ use std::error::Error as _;
 use std::time::{Duration, SystemTime};
 
 use plimsoll::Bytes;
-use plimsoll::wire::{Overflow, OverflowKind, StreamFailure, Tape, Value, overflow};
+use plimsoll::wire::{Overflow, StreamFailure, Tape, Value, overflow};
 use reqwest::Url;
 
 use super::address;
@@ -121,7 +121,7 @@ impl Judge<'_> {
     /// The server refuses.
     pub(super) fn refused(&self, refusal: &Refusal<'_>, base: &Url, now: SystemTime) -> Box<Failure> {
         let Refusal { status, body, .. } = *refusal;
-        if let Some(found) = overflow(status, body).filter(|found| is_overflow(found, status, body)) {
+        if let Some(found) = overflow(status, body) {
             return Self::end(self.overflow(found));
         }
         let endpoint = self.endpoint();
@@ -181,11 +181,6 @@ impl Judge<'_> {
         }
         short
     }
-}
-
-/// Whether an overflow is one: a refusal without a body says so little that it may be anything.
-fn is_overflow(found: &Overflow, status: u16, body: &[u8]) -> bool {
-    found.kind == OverflowKind::Bytes || status != 400 || !body.trim_ascii().is_empty()
 }
 
 fn deepest(error: &reqwest::Error) -> String {

@@ -37,7 +37,8 @@ fn refusals_are_told_apart_and_only_what_may_pass_is_tried_again() {
         (400, r#"{"error":{"message":"The model `m` does not exist","code":"model_not_found"}}"#, "NotFound", false),
         (400, r#"{"error":{"message":"m is not a valid model ID","code":400}}"#, "NotFound", false),
         (400, r#"{"error":{"message":"messages: at least one message is required"}}"#, "Refused", false),
-        (400, "", "Refused", false),
+        // One provider says no more than that of a request that is too long.
+        (400, "", "Overflow", false),
         (402, r#"{"error":{"message":"Insufficient credits"}}"#, "Refused", false),
         (429, r#"{"error":{"type":"rate_limit_error","message":"slow down"}}"#, "RateLimited", true),
         (
