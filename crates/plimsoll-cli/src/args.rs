@@ -176,9 +176,8 @@ pub(crate) struct CompactArgs {
     /// [default: as configured, else coding]
     #[arg(long, value_name = "NAME")]
     pub(crate) profile: Option<String>,
-    /// Who writes the summary: extract (embedded, offline)
-    #[arg(long, value_name = "SUMMARIZER", default_value = "extract")]
-    pub(crate) summarizer: String,
+    #[command(flatten)]
+    pub(crate) summarizer: crate::cmd::summarizer::SummarizerArgs,
     /// Compact even if there is little before the tail
     #[arg(long)]
     pub(crate) force: bool,

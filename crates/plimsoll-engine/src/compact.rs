@@ -3,10 +3,10 @@
 use std::time::SystemTime;
 
 use plimsoll::Tokens;
-use plimsoll::budget::{Counting, Meter, Policy, Trigger};
+use plimsoll::budget::{Counting, Measure, Meter, Policy, Trigger};
 use plimsoll::compact::{
-    Applied, Chain, ContinuationParts, Epoch, Extract, FRAME_BOUND, Plan, PlanOptions, Profile, Request, Summarise,
-    acknowledgement, apply, continuation, extract, plan,
+    Applied, Carried, Chain, ContinuationParts, Epoch, FRAME_BOUND, Ledger, Plan, PlanOptions, Profile, Request,
+    Summarise, SummaryJob, acknowledgement, apply, continuation, extract, plan,
 };
 use plimsoll::id::{EpochId, SessionId};
 use plimsoll::transcript::Obligations;
@@ -14,6 +14,7 @@ use plimsoll::wire::{Document, Edit};
 use plimsoll_store::{Compaction, Store};
 
 use crate::report::{CountedBy, Outcome, Report};
+use crate::summarise::{Aborted, Asked, Cancel, Job, Progress, Service, Summariser, Summary, request, summarise};
 use crate::{EngineError, judge};
 
 /// What a compaction by hand is asked for.
@@ -48,6 +49,17 @@ pub struct Compacted {
     pub edits: Vec<Edit<'static>>,
 }
 
+/// Who writes the summary, and who is told how far it is.
+#[derive(Clone, Copy)]
+pub struct Writing<'w> {
+    /// Who writes it.
+    pub summariser: &'w dyn Summariser,
+    /// Ends the compaction, as long as nothing is archived.
+    pub cancel: &'w Cancel,
+    /// Is told how far the summary is.
+    pub progress: &'w (dyn Fn(Progress) + Send + Sync),
+}
+
 /// Compacts a document by hand, with the embedded summariser.
 ///
 /// The document is archived, durably, before the edits that replace a part of it are returned. Without a store nothing
@@ -62,6 +74,93 @@ pub fn compact(
     now: SystemTime,
     stage: &dyn Fn(&str),
 ) -> Result<Compacted, EngineError> {
+    match begin(document, options, stage)? {
+        Begun::Done(compacted) => Ok(*compacted),
+        Begun::Summarise(planned) => {
+            stage("summarising");
+            planned.end(document, None, options, store, now, stage)
+        }
+    }
+}
+
+/// Compacts a document by hand, with a summary by whom it is asked of.
+///
+/// What [`compact`] says holds; without a store nobody is asked either, and the report tells what would be. A summary
+/// that was written before, for this very history, by the same summariser and to the same instructions, is used again.
+///
+/// # Errors
+/// As [`compact`]; and [`EngineError::Aborted`] if it was cancelled before anything was archived: all is as it was.
+pub async fn compact_by(
+    document: &Document<'_>,
+    options: &CompactOptions,
+    store: Option<&Store>,
+    now: SystemTime,
+    by: &Writing<'_>,
+    stage: &dyn Fn(&str),
+) -> Result<Compacted, EngineError> {
+    let planned = match begin(document, options, stage)? {
+        Begun::Done(compacted) => return Ok(*compacted),
+        Begun::Summarise(planned) => planned,
+    };
+    let service = by.summariser.service();
+    let epoch = planned.epoch(service.api.is_some().then_some(service), options)?;
+    let counter = planned.meter.count().clone();
+    let id = epoch.to_string();
+    let job = Job {
+        document,
+        measure: &planned.measure,
+        plan: &planned.summarise,
+        profile: &options.profile,
+        instructions: options.instructions.as_deref(),
+        recall: &id,
+        count: &|text| counter.counter().count(text),
+    };
+    let Some(store) = store else {
+        return match request(service, &job) {
+            Some(Ok(prompt)) => Ok(planned.asked(service, Asked::of(&prompt))),
+            // Nothing could be asked, so the extract is what would be written.
+            Some(Err(error)) => {
+                let fallback = crate::summarise::Fallback { from: service.name.clone(), reason: error.to_string() };
+                let mut compacted = planned.end(document, None, options, None, now, stage)?;
+                compacted.report.fallback = Some(fallback);
+                Ok(compacted)
+            }
+            None => planned.end(document, None, options, None, now, stage),
+        };
+    };
+    let known = planned.written_before(store, &epoch, service)?;
+    let summary = match known {
+        Some(summary) => summary,
+        None => {
+            stage("summarising");
+            summarise(by.summariser, &job, by.cancel, by.progress).await?
+        }
+    };
+    if by.cancel.is_cancelled() {
+        return Err(Aborted.into());
+    }
+    planned.end(document, Some((summary, epoch)), options, Some(store), now, stage)
+}
+
+/// How far a compaction comes without a summary.
+enum Begun {
+    /// All the way: there is nothing to do.
+    Done(Box<Compacted>),
+    /// To where a summary is needed.
+    Summarise(Box<Planned>),
+}
+
+/// A compaction that lacks only its summary.
+struct Planned {
+    report: Report,
+    meter: Meter<Counting>,
+    measure: Measure,
+    summarise: Summarise,
+    chain: Chain,
+    session: SessionId,
+}
+
+fn begin(document: &Document<'_>, options: &CompactOptions, stage: &dyn Fn(&str)) -> Result<Begun, EngineError> {
     stage("counting");
     let judged = judge(document, options);
     let mut meter = Meter::new(Counting::for_model(judged.model.as_deref()));
@@ -84,6 +183,10 @@ pub fn compact(
         summarizer: None,
         summary_tokens: None,
         fallback: None,
+        request: None,
+        calls: 0,
+        usage: None,
+        warnings: Vec::new(),
         carried: None,
         artifact: None,
         epoch: None,
@@ -101,52 +204,139 @@ pub fn compact(
         Plan::Summarise(summarise) => summarise,
         Plan::Skipped(skip) => {
             report.reason = Some(skip.to_string());
-            return Ok(Compacted { report, edits: Vec::new() });
+            return Ok(Begun::Done(Box::new(Compacted { report, edits: Vec::new() })));
         }
         Plan::Infeasible { irreducible, limit } => {
             report.outcome = Outcome::Infeasible;
             report.reason = Some(infeasible(irreducible, limit, options));
-            return Ok(Compacted { report, edits: Vec::new() });
+            return Ok(Begun::Done(Box::new(Compacted { report, edits: Vec::new() })));
         }
         other => return Err(EngineError::UnknownPlan(format!("{other:?}"))),
     };
-
-    stage("summarising");
+    report.break_even_turns = Some(summarise.break_even_turns);
     let chain = Chain::of(document);
     let session = session_of(document, &chain);
-    let prefix = chain.prefix(summarise.removed.end).ok_or(EngineError::Chain)?;
-    let epoch = EpochId::new(&session, prefix.as_bytes());
-    let made = make(document, &summarise, &epoch, options, &mut meter)?;
-    report.break_even_turns = Some(summarise.break_even_turns);
-    if let Some(target) = options.target_tokens.filter(|target| made.applied.tokens_after > *target) {
-        report.outcome = Outcome::Infeasible;
-        report.reason = Some(infeasible(made.applied.tokens_after, target, options));
-        return Ok(Compacted { report, edits: Vec::new() });
+    Ok(Begun::Summarise(Box::new(Planned { report, meter, measure, summarise, chain, session })))
+}
+
+impl Planned {
+    /// Names the epoch: by the history that it replaces, and where a model writes the summary, by what that was asked.
+    fn epoch(&self, model: Option<&Service>, options: &CompactOptions) -> Result<EpochId, EngineError> {
+        let prefix = self.chain.prefix(self.summarise.removed.end).ok_or(EngineError::Chain)?;
+        let Some(model) = model else {
+            return Ok(EpochId::new(&self.session, prefix.as_bytes()));
+        };
+        let mut name = blake3::Hasher::new();
+        name.update(prefix.as_bytes());
+        for part in [&model.name, options.profile.name.as_ref(), options.instructions.as_deref().unwrap_or("")] {
+            name.update(&(part.len() as u64).to_le_bytes());
+            name.update(part.as_bytes());
+        }
+        Ok(EpochId::new(&self.session, name.finalize().as_bytes()))
     }
 
-    if made.applied.tokens_after >= measure.total && !options.force {
-        report.reason = Some(format!(
-            "it would count {} tokens afterwards, no fewer than the {} it has; --force compacts all the same",
-            made.applied.tokens_after.0, measure.total.0
-        ));
-        return Ok(Compacted { report, edits: Vec::new() });
+    /// A summary that was written before, for this very history and by the same model, if it is as short as is asked.
+    fn written_before(
+        &self,
+        store: &Store,
+        epoch: &EpochId,
+        service: &Service,
+    ) -> Result<Option<Summary>, EngineError> {
+        if service.api.is_none() {
+            return Ok(None);
+        }
+        let record = store.epoch_record(epoch)?;
+        let first = record.and_then(|record| Epoch::from_json(&record).ok());
+        let counter = self.meter.count().counter();
+        let first = first.filter(|first| {
+            counter.count(&first.summary) <= self.summarise.summary_budget
+                && first.removed == self.summarise.removed
+                && first.retained == self.summarise.retained
+                && !first.summary.trim().is_empty()
+        });
+        Ok(first.map(|first| Summary::known(first.summary, service)))
     }
 
-    let Some(store) = store else {
+    /// What is told of a dry run that would ask a model: nobody is asked, so the result is known by its bound only.
+    fn asked(self, service: &Service, asked: Asked) -> Compacted {
+        let Self { mut report, summarise, .. } = self;
+        report.outcome = Outcome::Applied;
+        report.tokens_after = summarise.tokens_after_bound().min(report.tokens_before);
+        report.messages_after = summarise.messages - summarise.removed.len() + summarise.retained.len() + 1;
+        report.kept_tail_messages = summarise.tail_messages();
+        report.summarizer = Some(service.name.clone());
+        report.request = Some(asked);
+        Compacted { report, edits: Vec::new() }
+    }
+
+    /// Puts a summary in the place of what leaves: the given one with its epoch, or the extract.
+    fn end(
+        self,
+        document: &Document<'_>,
+        summary: Option<(Summary, EpochId)>,
+        options: &CompactOptions,
+        store: Option<&Store>,
+        now: SystemTime,
+        stage: &dyn Fn(&str),
+    ) -> Result<Compacted, EngineError> {
+        let plain = self.epoch(None, options)?;
+        let Self { mut report, mut meter, measure, summarise, chain, .. } = self;
+        if let Some((summary, _)) = &summary {
+            report.request = summary.asked;
+            report.calls = summary.calls;
+            report.usage = summary.usage;
+            report.warnings.clone_from(&summary.warnings);
+            report.fallback.clone_from(&summary.fallback);
+        }
+        // An extract that stands in for a model is an extract, and known by its name.
+        let summary = summary.filter(|(summary, _)| summary.fallback.is_none() && summary.by != EXTRACT);
+        let (text, epoch) = match summary {
+            Some((summary, epoch)) => (Text::Written(summary), epoch),
+            None => (Text::Extracted, plain),
+        };
+        let made = make(document, &summarise, &epoch, &text, options, &mut meter)?;
+        if let Some(target) = options.target_tokens.filter(|target| made.applied.tokens_after > *target) {
+            report.outcome = Outcome::Infeasible;
+            report.reason = Some(infeasible(made.applied.tokens_after, target, options));
+            return Ok(Compacted { report, edits: Vec::new() });
+        }
+        if made.applied.tokens_after >= measure.total && !options.force {
+            report.reason = Some(format!(
+                "it would count {} tokens afterwards, no fewer than the {} it has; --force compacts all the same",
+                made.applied.tokens_after.0, measure.total.0
+            ));
+            return Ok(Compacted { report, edits: Vec::new() });
+        }
+        let Some(store) = store else {
+            finish(&mut report, &made, &summarise);
+            return Ok(Compacted { report, edits: made.applied.edits });
+        };
+        stage("archiving");
+        let (made, id) = archive(document, &chain, &summarise, made, &epoch, &text, options, &mut meter, store, now)?;
         finish(&mut report, &made, &summarise);
-        return Ok(Compacted { report, edits: made.applied.edits });
-    };
-    stage("archiving");
-    let (made, id) = archive(document, &chain, &summarise, made, &epoch, options, &mut meter, store, now)?;
-    finish(&mut report, &made, &summarise);
-    report.artifact = Some(id.to_string());
-    report.epoch = Some(id.to_string());
-    Ok(Compacted { report, edits: made.applied.edits })
+        report.artifact = Some(id.to_string());
+        report.epoch = Some(id.to_string());
+        Ok(Compacted { report, edits: made.applied.edits })
+    }
+}
+
+/// How the embedded summariser is called.
+const EXTRACT: &str = "extract";
+
+/// Where a summary's text comes from.
+enum Text {
+    /// It is extracted, for whatever epoch it is.
+    Extracted,
+    /// It was written, once.
+    Written(Summary),
 }
 
 /// What a plan came to.
 struct Made {
-    extract: Extract,
+    by: String,
+    summary: String,
+    ledger: Ledger,
+    carried: Carried,
     continuation: String,
     applied: Applied,
     summary_tokens: Tokens,
@@ -157,32 +347,53 @@ fn make(
     document: &Document<'_>,
     summarise: &Summarise,
     epoch: &EpochId,
+    text: &Text,
     options: &CompactOptions,
     meter: &mut Meter<Counting>,
 ) -> Result<Made, EngineError> {
     let counter = meter.count().clone();
     let count = |text: &str| counter.counter().count(text);
     let id = epoch.to_string();
-    let request = Request {
-        budget: summarise.continuation_budget - FRAME_BOUND,
-        ledger: summarise.ledger_budget,
-        count: &count,
-        recall: &id,
-        splits_turn: summarise.splits_turn,
-        profile: &options.profile,
-        instructions: options.instructions.as_deref(),
+    let instructions = options.instructions.as_deref();
+    let (by, summary, ledger, carried, continuation) = match text {
+        Text::Written(written) if written.facts.is_some() => {
+            let job = SummaryJob::new(document, summarise, &options.profile, instructions, &count);
+            let continuation = job.continuation(&written.text, &id, Some(&id));
+            let ledger = job.carried(Some(&id));
+            (written.by.clone(), written.text.clone(), ledger, job.carried_counts(Some(&id)), continuation)
+        }
+        text => {
+            let (by, summary, ledger, carried) = match text {
+                Text::Written(written) => {
+                    (written.by.clone(), written.text.clone(), written.ledger.clone(), written.carried)
+                }
+                Text::Extracted => {
+                    let request = Request {
+                        budget: summarise.continuation_budget - FRAME_BOUND,
+                        ledger: summarise.ledger_budget,
+                        count: &count,
+                        recall: &id,
+                        splits_turn: summarise.splits_turn,
+                        profile: &options.profile,
+                        instructions,
+                    };
+                    let extract = extract(document.transcript(), summarise.removed.clone(), &request);
+                    (EXTRACT.to_owned(), extract.summary, extract.ledger, extract.carried)
+                }
+            };
+            let continuation = continuation(&ContinuationParts {
+                epoch: &id,
+                summary: &summary,
+                ledger: None,
+                keeps_tail: summarise.tail_messages() > 0,
+                recall: Some(&id),
+            });
+            (by, summary, ledger, carried, continuation)
+        }
     };
-    let extract = extract(document.transcript(), summarise.removed.clone(), &request);
-    let continuation = continuation(&ContinuationParts {
-        epoch: &id,
-        summary: &extract.summary,
-        ledger: None,
-        keeps_tail: summarise.tail_messages() > 0,
-        recall: Some(&id),
-    });
     let applied = apply(document, summarise, &continuation, acknowledgement(), meter)?;
-    let summary_tokens = count(&extract.summary);
-    Ok(Made { extract, continuation, applied, summary_tokens })
+    let summary_tokens = count(&summary);
+    Ok(Made { by, summary, ledger, carried, continuation, applied, summary_tokens })
 }
 
 /// Archives the document and the epoch, and gives what holds: this compaction, or the one that was recorded first.
@@ -193,6 +404,7 @@ fn archive(
     summarise: &Summarise,
     mut made: Made,
     epoch: &EpochId,
+    text: &Text,
     options: &CompactOptions,
     meter: &mut Meter<Counting>,
     store: &Store,
@@ -208,7 +420,7 @@ fn archive(
     if archived.first || archived.record == record.as_bytes() {
         if archived.epoch != *epoch {
             // Another document has this history too (other white space, say): its name differs, and so must the text.
-            made = make(document, summarise, &archived.epoch, options, meter)?;
+            made = make(document, summarise, &archived.epoch, text, options, meter)?;
         }
         return Ok((made, archived.epoch));
     }
@@ -216,11 +428,14 @@ fn archive(
     if let Ok(first) = Epoch::from_json(&archived.record) {
         let within = |bound: Option<Tokens>| bound.is_none_or(|bound| first.tokens_after <= bound);
         let same = first.removed == summarise.removed && first.retained == summarise.retained;
-        if same && within(options.target_tokens) && options.instructions.is_none() {
+        // A model's epoch is named by its instructions; an extract's is not.
+        let as_asked = options.instructions.is_none() || matches!(text, Text::Written(_));
+        if same && within(options.target_tokens) && as_asked {
             let applied = apply(document, summarise, &first.continuation, &first.acknowledgement, meter)?;
             if options.target_tokens.is_none_or(|target| applied.tokens_after <= target) {
                 made.applied = applied;
                 made.continuation = first.continuation;
+                made.summary = first.summary;
                 store.mark_replayed(&archived.epoch, now)?;
                 return Ok((made, archived.epoch));
             }
@@ -231,7 +446,7 @@ fn archive(
     name.update(epoch.to_string().as_bytes());
     name.update(made.continuation.as_bytes());
     let own = EpochId::new(epoch.session(), name.finalize().as_bytes());
-    let made = make(document, summarise, &own, options, meter)?;
+    let made = make(document, summarise, &own, text, options, meter)?;
     let record = self::record(document, chain, summarise, &made, &own)?;
     let archived = store_as(&own, &record)?;
     Ok((made, archived.epoch))
@@ -250,8 +465,8 @@ fn record(
     let continuation = made.continuation.clone();
     let mut epoch = Epoch::new(document.format(), chain, summarise, continuation, acknowledgement, after)
         .ok_or(EngineError::Chain)?;
-    epoch.summary.clone_from(&made.extract.summary);
-    epoch.ledger = serde_json::to_value(&made.extract.ledger).map_err(plimsoll::compact::EpochError::from)?;
+    epoch.summary.clone_from(&made.summary);
+    epoch.ledger = serde_json::to_value(&made.ledger).map_err(plimsoll::compact::EpochError::from)?;
     epoch.artifact = Some(id.to_string());
     Ok(epoch.to_json()?)
 }
@@ -261,9 +476,9 @@ fn finish(report: &mut Report, made: &Made, summarise: &Summarise) {
     report.tokens_after = made.applied.tokens_after;
     report.messages_after = summarise.messages - summarise.removed.len() + summarise.retained.len() + 1;
     report.kept_tail_messages = summarise.tail_messages();
-    report.summarizer = Some("extract");
+    report.summarizer = Some(made.by.clone());
     report.summary_tokens = Some(made.summary_tokens);
-    report.carried = Some(made.extract.carried);
+    report.carried = Some(made.carried);
 }
 
 fn infeasible(irreducible: Tokens, limit: Tokens, options: &CompactOptions) -> String {

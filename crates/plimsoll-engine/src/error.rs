@@ -65,6 +65,9 @@ pub enum EngineError {
     /// The history has no hash at the cut.
     #[error("the history could not be hashed up to the cut; this is a fault of Plimsoll")]
     Chain,
+    /// The compaction was cancelled before anything was archived.
+    #[error(transparent)]
+    Aborted(#[from] crate::summarise::Aborted),
     /// A plan of a kind that this version does not carry out.
     #[error("a plan that this version cannot carry out: {0}")]
     UnknownPlan(String),

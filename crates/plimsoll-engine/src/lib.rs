@@ -18,8 +18,9 @@ mod judge;
 mod report;
 pub mod skills;
 pub mod spill;
+pub mod summarise;
 
-pub use compact::{CompactOptions, Compacted, compact};
+pub use compact::{CompactOptions, Compacted, Writing, compact, compact_by};
 pub use context::{Context, Large, Marks, Odd, context};
 pub use error::EngineError;
 pub use file::{Input, change_in_place, write_whole};

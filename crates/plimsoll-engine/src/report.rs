@@ -3,8 +3,11 @@
 use plimsoll::Tokens;
 use plimsoll::compact::Carried;
 use plimsoll::token::Method;
+use plimsoll::transcript::Usage;
 use plimsoll::wire::Format;
 use serde::Serialize;
+
+use crate::summarise::{Asked, Fallback};
 
 /// How a compaction ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -56,12 +59,20 @@ pub struct Report {
     pub messages_after: usize,
     /// How many of them stayed verbatim at the end.
     pub kept_tail_messages: usize,
-    /// Who wrote the summary.
-    pub summarizer: Option<&'static str>,
+    /// Who wrote the summary: `extract`, `anthropic:MODEL`, `openai:MODEL` or `responses:MODEL`.
+    pub summarizer: Option<String>,
     /// What the summary counts.
     pub summary_tokens: Option<Tokens>,
-    /// Why another summariser had to write it.
-    pub fallback: Option<String>,
+    /// Who was to write it, and why another had to.
+    pub fallback: Option<Fallback>,
+    /// What a model was asked, or would be in a dry run.
+    pub request: Option<Asked>,
+    /// How often a model was asked. None at all, although a model wrote the summary, means that it did so before.
+    pub calls: u32,
+    /// What these calls used, as far as it was reported.
+    pub usage: Option<Usage>,
+    /// What is doubtful about the summary.
+    pub warnings: Vec<String>,
     /// What the summary carries.
     pub carried: Option<Carried>,
     /// The recall id of what was removed.

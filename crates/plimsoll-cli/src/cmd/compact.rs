@@ -4,26 +4,25 @@ use std::time::SystemTime;
 
 use anyhow::{Result, bail};
 use plimsoll::Tokens;
-use plimsoll::compact::Carried;
+use plimsoll::compact::{Carried, Form};
 use plimsoll::wire::{parse, splice};
 use plimsoll_engine::profiles::profile as profile_named;
-use plimsoll_engine::{CompactOptions, Compacted, Outcome, Report, change_in_place, compact, write_whole};
+use plimsoll_engine::summarise::{Cancel, Choice};
+use plimsoll_engine::{
+    CompactOptions, Compacted, EngineError, Outcome, Report, Writing, change_in_place, compact, compact_by,
+    write_whole,
+};
 
 use crate::args::{CompactArgs, Global};
+use crate::cmd::summarizer::{Own, interruptible, show};
 use crate::output::{Output, bar, percent, plain, style};
 use crate::resolve::{
     About as _, Done, Usage, config, input, input_name, limit, output_path, parse_options, profile_folder, store_of,
 };
 
 pub(crate) fn run(arguments: &CompactArgs, global: &Global, output: &mut Output) -> Result<Done> {
-    if arguments.summarizer != "extract" {
-        return Err(Usage(format!(
-            "--summarizer {}: only `extract` is built in; it works offline and needs no key",
-            plain(&arguments.summarizer)
-        ))
-        .into());
-    }
     let config = config(global)?;
+    let choice = arguments.summarizer.choice(&config)?;
     let profile = arguments.profile.as_deref().unwrap_or(config.profile());
     let profile = profile_named(profile, profile_folder(global).as_deref())
         .map_err(|error| Usage(plain(&error.to_string())))?
@@ -50,8 +49,25 @@ pub(crate) fn run(arguments: &CompactArgs, global: &Global, output: &mut Output)
         profile,
         policy: config.policy(),
     };
-    let compacted = compact(&document, &options, store.as_ref(), SystemTime::now(), &|stage| progress.stage(stage))
-        .about(&name)?;
+    let compacted = if choice == Choice::Extract {
+        compact(&document, &options, store.as_ref(), SystemTime::now(), &|stage| progress.stage(stage))
+            .about(&name)?
+    } else {
+        let own = Own { model: options.model.as_deref(), window: options.window, max_output: options.max_output };
+        let summariser = arguments.summarizer.build(&choice, &config, &document, own)?;
+        let cancel = Cancel::default();
+        let writing = Writing { summariser: &*summariser, cancel: &cancel, progress: &|step| show(&progress, &step) };
+        let stage = |stage: &str| progress.stage(stage);
+        let work = compact_by(&document, &options, store.as_ref(), SystemTime::now(), &writing, &stage);
+        match interruptible(&cancel, work)? {
+            Err(EngineError::Aborted(aborted)) => {
+                drop(progress);
+                output.say(&format!("plimsoll: {aborted}\n"))?;
+                return Ok(Done::Interrupted);
+            }
+            done => done.about(&name)?,
+        }
+    };
     let Compacted { report, edits } = &compacted;
 
     // What is skipped leaves unchanged, so that a pipeline goes on. What is infeasible leaves nothing.
@@ -133,7 +149,9 @@ fn shown(name: &str, report: &Report, written: Option<&str>, dry_run: bool) -> S
     };
     text.push_str(&row("before", report.tokens_before, report.messages_before));
     text.push('\n');
-    text.push_str(&row("after", report.tokens_after, report.messages_after));
+    // What a model would write is known by its bound only.
+    let unwritten = dry_run && report.request.is_some() && report.fallback.is_none();
+    text.push_str(&row(if unwritten { "at most" } else { "after" }, report.tokens_after, report.messages_after));
     text.push_str(&format!(
         "  {dim}{} of before; {} kept verbatim{end}\n",
         percent(report.tokens_after, report.tokens_before),
@@ -142,6 +160,7 @@ fn shown(name: &str, report: &Report, written: Option<&str>, dry_run: bool) -> S
     if let Some(carried) = &report.carried {
         text.push_str(&format!("carried {}\n", carried_words(carried)));
     }
+    text.push_str(&summary_words(report, dry_run));
     if let Some(turns) = report.break_even_turns.filter(|_| dry_run) {
         text.push_str(&format!("pays    for the rewritten prompt cache after {turns} turns\n"));
     }
@@ -156,6 +175,60 @@ fn shown(name: &str, report: &Report, written: Option<&str>, dry_run: bool) -> S
     }
     if dry_run {
         text.push_str(&format!("{dim}a dry run: nothing was stored or written{end}\n"));
+    }
+    text
+}
+
+/// Who wrote the summary, what that cost, and what it bought; nothing where no model had to do with it.
+fn summary_words(report: &Report, dry_run: bool) -> String {
+    let (dim, warn, end) = (style::DIM, style::WARN, style::END);
+    let mut text = String::new();
+    let by = plain(report.summarizer.as_deref().unwrap_or_default());
+    if let Some(request) = &report.request {
+        let form = match request.form {
+            Form::SameConversation => "the conversation itself, so that its cached prefix is read again".to_owned(),
+            _ => match request.obstacle {
+                Some(obstacle) => format!("the conversation as text: {obstacle}"),
+                None => "the conversation as text".to_owned(),
+            },
+        };
+        let asks = if dry_run { "would ask" } else { "asked" };
+        let whom = report.fallback.as_ref().map_or_else(|| by.clone(), |fallback| plain(&fallback.from));
+        text.push_str(&format!(
+            "{asks:<7} {whom}: {} tokens in, at most {} out  {dim}{form}{end}\n",
+            request.input, request.max_output
+        ));
+        let left = request.left_out;
+        if !left.is_nothing() {
+            text.push_str(&format!(
+                "        {dim}left out of the request: {} results, {} turns, {} steps{end}\n",
+                left.results, left.turns, left.steps
+            ));
+        }
+    }
+    if report.calls == 0 && report.request.is_none() && !by.is_empty() && by != "extract" {
+        text.push_str(&format!("summary by {by}, written before for this very history; nobody was asked again\n"));
+    }
+    if let Some(usage) = &report.usage {
+        let calls = if report.calls == 1 { "1 call".to_owned() } else { format!("{} calls", report.calls) };
+        let bought = report.tokens_before.0.saturating_sub(report.tokens_after.0);
+        text.push_str(&format!(
+            "used    {} tokens in ({} of them cached), {} out, {calls}; it bought {} tokens of room\n",
+            usage.context(),
+            usage.cache_read,
+            usage.output,
+            Tokens(bought)
+        ));
+    }
+    for warning in &report.warnings {
+        text.push_str(&format!("{warn}doubt{end}   {}\n", plain(warning)));
+    }
+    if let Some(fallback) = &report.fallback {
+        text.push_str(&format!(
+            "{warn}instead{end} of {} the extract was written: {}\n",
+            plain(&fallback.from),
+            plain(&fallback.reason)
+        ));
     }
     text
 }

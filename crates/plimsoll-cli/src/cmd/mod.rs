@@ -16,3 +16,4 @@ pub(crate) mod restore;
 pub(crate) mod run;
 pub(crate) mod skills;
 pub(crate) mod store;
+pub(crate) mod summarizer;

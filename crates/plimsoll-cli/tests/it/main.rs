@@ -19,7 +19,10 @@ mod profiles;
 mod results;
 #[cfg(unix)]
 mod run;
+#[path = "../../../plimsoll-engine/src/summarise/http/tests/server.rs"]
+mod server;
 mod skills;
+mod summarizer;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};

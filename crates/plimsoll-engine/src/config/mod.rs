@@ -21,8 +21,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 
-use plimsoll::Bytes;
 use plimsoll::budget::{Mark, Policy};
+use plimsoll::{Bytes, Tokens};
 use plimsoll_store::Quotas;
 
 pub use layer::{ConfigError, Layer};
@@ -154,6 +154,34 @@ impl Config {
     /// Gives the profile of compactions.
     pub fn profile(&self) -> &str {
         self.text("compact.profile").unwrap_or("coding")
+    }
+
+    /// Gives who writes summaries, as it is named; otherwise the embedded summariser does.
+    pub fn summarizer(&self) -> Option<&str> {
+        self.text("compact.summarizer")
+    }
+
+    /// Gives the base address of the summariser's API.
+    pub fn summarizer_url(&self) -> Option<&str> {
+        self.text("compact.summarizer_url")
+    }
+
+    /// Gives the environment variable that holds the summariser's key.
+    pub fn summarizer_key_env(&self) -> Option<&str> {
+        self.text("compact.summarizer_key_env")
+    }
+
+    /// Gives the command that prints the summariser's key.
+    pub fn summarizer_key_command(&self) -> Option<&str> {
+        self.text("compact.summarizer_key_command")
+    }
+
+    /// Gives the summariser's context window.
+    pub fn summarizer_window(&self) -> Option<Tokens> {
+        match self.value("compact.summarizer_window") {
+            Some(Value::Tokens(tokens)) => Some(*tokens),
+            _ => None,
+        }
     }
 
     /// Gives when to compact.

@@ -33,7 +33,7 @@ const fn mark(key: &'static str, variable: &'static str, fraction: f64, about: &
 }
 
 /// Every setting, by its key in alphabetical order.
-pub static SETTINGS: [Setting; 16] = [
+pub static SETTINGS: [Setting; 21] = [
     Setting {
         key: "cap.max_bytes",
         variable: "PLIMSOLL_CAP_MAX_BYTES",
@@ -78,6 +78,47 @@ pub static SETTINGS: [Setting; 16] = [
         default: Value::Tokens(RESERVE_CAP),
         project: true,
         about: "the most that is kept free for a model's answer",
+    },
+    Setting {
+        key: "compact.summarizer",
+        variable: "PLIMSOLL_SUMMARIZER",
+        kind: Kind::Text,
+        default: Value::Unset,
+        project: false,
+        about: "who writes summaries: extract, same, anthropic:MODEL, openai:MODEL or responses:MODEL; unset: extract",
+    },
+    Setting {
+        key: "compact.summarizer_key_command",
+        variable: "PLIMSOLL_SUMMARIZER_KEY_COMMAND",
+        kind: Kind::Text,
+        default: Value::Unset,
+        project: false,
+        about: "a command that prints the summarizer's key, run by the shell",
+    },
+    Setting {
+        key: "compact.summarizer_key_env",
+        variable: "PLIMSOLL_SUMMARIZER_KEY_ENV",
+        kind: Kind::Text,
+        default: Value::Unset,
+        project: false,
+        about: "the environment variable that holds the summarizer's key; unset: ANTHROPIC_API_KEY or OPENAI_API_KEY, \
+                as its API has it",
+    },
+    Setting {
+        key: "compact.summarizer_url",
+        variable: "PLIMSOLL_SUMMARIZER_URL",
+        kind: Kind::Text,
+        default: Value::Unset,
+        project: false,
+        about: "the base address of the summarizer's API; unset: its maker's",
+    },
+    Setting {
+        key: "compact.summarizer_window",
+        variable: "PLIMSOLL_SUMMARIZER_WINDOW",
+        kind: Kind::Tokens,
+        default: Value::Unset,
+        project: false,
+        about: "the summarizer's context window; unset: as known of its model",
     },
     mark("compact.target", "PLIMSOLL_COMPACT_TARGET", 0.40, "what a compaction aims at"),
     mark("compact.warn", "PLIMSOLL_COMPACT_WARN", 0.70, "where to warn"),

@@ -19,7 +19,9 @@ mod overflow;
 mod rewrite;
 mod span;
 mod splice;
+mod sse;
 mod stamp;
+mod stream;
 mod text;
 mod usage;
 
@@ -32,6 +34,8 @@ pub(crate) use rewrite::without;
 pub use rewrite::{Rewrite, RewriteError};
 pub use span::Span;
 pub use splice::{Edit, SpliceError, splice};
+pub use sse::{Frame, Frames, MAX_FRAME, StreamError};
+pub use stream::{Stop, StreamEnd, StreamFailure, StreamReader, Streamed, read_response};
 pub use text::{Text, quote};
 
 use serde::{Deserialize, Serialize};

@@ -1,0 +1,165 @@
+//! `Key`: what a provider knows its customer by, from the environment or from a command, and shown to nobody.
+
+use std::fmt;
+use std::process::Stdio;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::io::AsyncReadExt as _;
+use tokio::process::Command;
+use tokio::sync::OnceCell;
+use tokio::time::timeout;
+
+use crate::summarise::SummariserError;
+
+/// How long a command may take: it may ask a person for a password.
+const COMMAND: Duration = Duration::from_secs(60);
+
+/// The most that is read of a key.
+const LONGEST: u64 = 16 * 1024;
+
+/// A text that is shown to nobody.
+#[derive(Clone, PartialEq, Eq)]
+pub(super) struct Secret(Arc<str>);
+
+impl Secret {
+    pub(super) fn new(text: &str) -> Self {
+        Self(text.into())
+    }
+
+    /// The text itself: for a header, and for taking it out of what is shown.
+    pub(super) fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("…")
+    }
+}
+
+/// A key, and where it comes from. Nothing that is printed of it holds the key.
+#[derive(Debug, Clone)]
+pub struct Key {
+    source: Source,
+    /// What a command printed: it is run once.
+    printed: Arc<OnceCell<Secret>>,
+}
+
+#[derive(Debug, Clone)]
+enum Source {
+    Environment { variable: String, value: Option<Secret> },
+    Command { line: String },
+}
+
+impl Key {
+    /// The value of an environment variable, which the caller has read. Without one, no key is sent.
+    pub fn of_environment(variable: &str, value: Option<String>) -> Self {
+        let value = value.as_deref().map(str::trim).filter(|value| !value.is_empty()).map(Secret::new);
+        Self { source: Source::Environment { variable: variable.to_owned(), value }, printed: Arc::default() }
+    }
+
+    /// What a command prints, run by the shell when the key is needed. What it says on standard error is passed on.
+    pub fn of_command(line: impl Into<String>) -> Self {
+        Self { source: Source::Command { line: line.into() }, printed: Arc::default() }
+    }
+
+    /// Where it comes from, for whoever is to check it.
+    pub(super) fn named(&self) -> String {
+        match &self.source {
+            Source::Environment { variable, .. } => variable.clone(),
+            Source::Command { .. } => "the command that prints it".to_owned(),
+        }
+    }
+
+    /// The key, if there is one.
+    pub(super) async fn get(&self, endpoint: &str) -> Result<Option<Secret>, SummariserError> {
+        match &self.source {
+            Source::Environment { value, .. } => Ok(value.clone()),
+            Source::Command { line } => {
+                let failed = |reason: String| SummariserError::KeyCommand { endpoint: endpoint.to_owned(), reason };
+                self.printed.get_or_try_init(|| printed(line)).await.cloned().map(Some).map_err(failed)
+            }
+        }
+    }
+}
+
+/// Runs a command, and gives the first line that it prints.
+async fn printed(line: &str) -> Result<Secret, String> {
+    let (shell, option) = if cfg!(windows) { ("cmd", "/C") } else { ("sh", "-c") };
+    let mut child = Command::new(shell)
+        .args([option, line])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .map_err(|error| format!("the shell cannot be started: {error}"))?;
+    let mut text = Vec::new();
+    let reading = async {
+        if let Some(output) = child.stdout.take() {
+            output.take(LONGEST).read_to_end(&mut text).await?;
+        }
+        child.wait().await
+    };
+    let status = match timeout(COMMAND, reading).await {
+        Err(_) => return Err(format!("it did not end within {} s", COMMAND.as_secs())),
+        Ok(Err(error)) => return Err(format!("it cannot be run: {error}")),
+        Ok(Ok(status)) => status,
+    };
+    if !status.success() {
+        return Err(format!("it ended with {status}"));
+    }
+    let text = String::from_utf8(text).map_err(|_| "what it printed is no text".to_owned())?;
+    let key = text.trim();
+    if key.is_empty() {
+        return Err("it printed nothing".to_owned());
+    }
+    if key.contains(['\n', '\r']) {
+        return Err("it printed more than one line".to_owned());
+    }
+    Ok(Secret::new(key))
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    fn get(key: &Key) -> Result<Option<Secret>, SummariserError> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(key.get("https://h.example"))
+    }
+
+    #[test]
+    fn a_variable_gives_a_key_and_an_empty_one_gives_none() {
+        let key = |value: &str| get(&Key::of_environment("V", Some(value.to_owned()))).unwrap();
+        assert_eq!(key(" sk-1\n"), Some(Secret::new("sk-1")));
+        assert_eq!(key("  "), None);
+        assert_eq!(get(&Key::of_environment("V", None)).unwrap(), None);
+    }
+
+    #[test]
+    fn a_command_is_run_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = folder.path().join("log");
+        let key = Key::of_command(format!("echo run >>'{}'; echo ' sk-2 '", log.display()));
+        for _ in 0..3 {
+            assert_eq!(get(&key).unwrap(), Some(Secret::new("sk-2")));
+        }
+        assert_eq!(std::fs::read_to_string(log).unwrap(), "run\n");
+    }
+
+    #[test]
+    fn a_command_that_fails_says_how_and_nothing_that_it_printed() {
+        for (line, how) in [
+            ("echo canary; exit 3", "exit status: 3"),
+            ("true", "printed nothing"),
+            ("echo canary; echo canary", "more than one line"),
+            ("printf 'canary\\377'", "no text"),
+        ] {
+            let error = get(&Key::of_command(line)).unwrap_err();
+            assert!(error.to_string().contains(how), "{error}");
+            assert!(!format!("{error:?} {error}").contains("canary"), "{error}");
+        }
+    }
+}
