@@ -291,7 +291,7 @@ fn session_of(document: &Document<'_>, chain: &Chain) -> SessionId {
 }
 
 /// The byte ranges of a document that a plan removes: ascending, joined where they touch.
-fn removed_bytes(document: &Document<'_>, summarise: &Summarise) -> Vec<std::ops::Range<u64>> {
+pub(crate) fn removed_bytes(document: &Document<'_>, summarise: &Summarise) -> Vec<std::ops::Range<u64>> {
     let messages = document.transcript().messages.iter().enumerate();
     let leaving = messages
         .filter(|(index, _)| summarise.removed.contains(index) && summarise.retained.binary_search(index).is_err());

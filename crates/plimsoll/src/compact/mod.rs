@@ -11,8 +11,10 @@ mod epoch;
 mod extract;
 mod ledger;
 mod plan;
+mod places;
 mod policy;
 mod profile;
+mod schedule;
 mod summary;
 mod tail;
 
@@ -24,7 +26,10 @@ pub use extract::{Carried, Extract, Request, extract};
 pub use ledger::{
     Artifact, Command, Failure, Fix, Item, Ledger, LeftOut, Note, Outcome, PendingCall, Status, Todo, Touch, Words,
 };
+pub use places::places;
 pub use plan::{Plan, Skip, Summarise, plan};
 pub use policy::{FRAME_BOUND, MINIMAL_CONTINUATION, MINIMUM_MESSAGES, PlanOptions, SUMMARY_BOUND, ledger_bound};
 pub use profile::Profile;
+pub use schedule::{Situation, Step, Supply, schedule};
+pub use tail::has_bound_turn;
 pub use summary::{SummaryError, extract_summary};

@@ -8,6 +8,7 @@ mod claude_code;
 mod codex;
 mod detect;
 mod document;
+mod frame;
 mod gemini;
 mod json;
 mod lines;
@@ -25,6 +26,7 @@ mod usage;
 
 pub use detect::detect;
 pub use document::{Document, Entry, ParseOptions, parse};
+pub use frame::{Frame, Grown};
 pub use json::{JsonError, Kind, MAX_DEPTH, Tape, Value};
 pub use oddity::{Oddity, OddityKind, ParseError};
 pub use overflow::{Overflow, OverflowKind, overflow};
