@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use plimsoll::Tokens;
 use plimsoll::transcript::Usage;
-use plimsoll::wire::Format;
+use plimsoll::wire::{Format, Stop};
 
 /// Who answers, and what it can take.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,24 +55,6 @@ impl Answer {
     pub fn ended(text: impl Into<String>) -> Self {
         Self { text: text.into(), stop: Stop::End, usage: None, model: None }
     }
-}
-
-/// Why an answer stopped.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Stop {
-    /// It came to its end.
-    End,
-    /// It reached the output limit, or the end of the window.
-    Length,
-    /// A tool is called, and its result waited for.
-    ToolCall,
-    /// The model or a filter declined.
-    Refusal,
-    /// A reason that is not known here.
-    Other(String),
-    /// None was given.
-    Unsaid,
 }
 
 /// How far a summary is.

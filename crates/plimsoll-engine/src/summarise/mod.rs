@@ -9,11 +9,12 @@ mod drive;
 mod error;
 mod extract;
 
-pub use answer::{Answer, Progress, Service, Stop};
+pub use answer::{Answer, Progress, Service};
 pub use cancel::{Cancel, Cancelled};
 pub use drive::{Aborted, Fallback, Job, Summary};
 pub use error::{SummariserError, Waited};
 pub use extract::Extract;
+pub use plimsoll::wire::Stop;
 
 use std::fmt;
 use std::pin::Pin;

@@ -20,7 +20,9 @@ mod overflow;
 mod rewrite;
 mod span;
 mod splice;
+mod sse;
 mod stamp;
+mod stream;
 mod text;
 mod usage;
 
@@ -30,9 +32,12 @@ pub use frame::{Frame, Grown};
 pub use json::{JsonError, Kind, MAX_DEPTH, Tape, Value};
 pub use oddity::{Oddity, OddityKind, ParseError};
 pub use overflow::{Overflow, OverflowKind, overflow};
+pub(crate) use rewrite::without;
 pub use rewrite::{Rewrite, RewriteError};
 pub use span::Span;
 pub use splice::{Edit, SpliceError, splice};
+pub use sse::{Frame, Frames, MAX_FRAME, StreamError};
+pub use stream::{Stop, StreamEnd, StreamFailure, StreamReader, Streamed, read_response};
 pub use text::{Text, quote};
 
 use serde::{Deserialize, Serialize};
