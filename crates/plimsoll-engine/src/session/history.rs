@@ -2,25 +2,54 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use plimsoll::Tokens;
 use plimsoll::budget::{Counting, Meter};
 use plimsoll::compact::{Chain, ChainHash, Epoch};
+use plimsoll::id::EpochId;
 use plimsoll::token::Method;
 use plimsoll::transcript::{BlockKind, CallKind};
-use plimsoll::wire::{Document, Edit, Format, Frame, Span, splice};
+use plimsoll::wire::{Document, Edit, Format, MessageSpans, Span, splice};
 
 use super::report::At;
 
-/// An epoch that is in force for a history.
+/// An epoch that is in force for a history. Clones share what is known of its record.
 #[derive(Debug, Clone)]
 pub(super) struct InForce {
     pub(super) epoch: Arc<Epoch>,
-    /// What `restore` takes.
-    pub(super) name: String,
+    /// The name of its record.
+    pub(super) id: EpochId,
     /// Whether it is recorded in the store.
-    pub(super) durable: bool,
+    durable: Arc<AtomicBool>,
+    /// The day on which its replay was noted in the store.
+    noted: Arc<AtomicU64>,
+}
+
+impl InForce {
+    pub(super) fn new(epoch: Epoch, id: EpochId, durable: bool) -> Self {
+        let durable = Arc::new(AtomicBool::new(durable));
+        Self { epoch: Arc::new(epoch), id, durable, noted: Arc::default() }
+    }
+
+    /// What `restore` takes.
+    pub(super) fn name(&self) -> String {
+        self.epoch.artifact.clone().unwrap_or_else(|| self.id.to_string())
+    }
+
+    pub(super) fn is_durable(&self) -> bool {
+        self.durable.load(Ordering::Acquire)
+    }
+
+    pub(super) fn made_durable(&self) {
+        self.durable.store(true, Ordering::Release);
+    }
+
+    /// Whether its replay is to be noted on this day; says so once.
+    pub(super) fn is_to_be_noted(&self, day: u64) -> bool {
+        self.is_durable() && self.noted.swap(day, Ordering::AcqRel) != day
+    }
 }
 
 /// What stands around the messages, as far as it matters.
@@ -112,9 +141,9 @@ pub(super) struct Anchor {
 #[derive(Debug)]
 pub(super) struct History {
     pub(super) format: Format,
-    /// The body as it came.
+    /// The body as it came; filled when the history is kept.
     pub(super) bytes: Vec<u8>,
-    pub(super) frame: Frame,
+    pub(super) spans: MessageSpans,
     /// Over the messages as they came.
     pub(super) chain: Chain,
     /// Over the messages as they were sent; `None` while that is the same.
@@ -137,14 +166,20 @@ pub(super) struct History {
     pub(super) latest_typed: Option<usize>,
     /// The attempts at compaction that this history and its like share.
     pub(super) lineage: u64,
+    /// Counts as the model does that it is for.
+    pub(super) meter: SharedMeter,
 }
+
+/// What counts the conversations of one model.
+pub(super) type SharedMeter = Arc<Mutex<Meter<Counting>>>;
 
 /// What is needed to make a history of a body that was read whole.
 pub(super) struct Read<'r, 'd> {
     pub(super) document: &'r Document<'d>,
-    pub(super) frame: Frame,
+    pub(super) spans: MessageSpans,
     pub(super) chain: Chain,
     pub(super) in_force: Option<InForce>,
+    /// The edits of the epoch.
     pub(super) edits: &'r [Edit<'static>],
     pub(super) caps: &'r [Cap],
     pub(super) lineage: u64,
@@ -152,10 +187,11 @@ pub(super) struct Read<'r, 'd> {
 
 impl History {
     /// Makes the history of a body that was read whole. `sent` is a view of what is sent.
-    pub(super) fn read(read: Read<'_, '_>, sent: &Document<'_>, meter: &mut Meter<Counting>) -> Self {
-        let Read { document, frame, chain, in_force, edits, caps, lineage } = read;
+    pub(super) fn read(read: Read<'_, '_>, sent: &Document<'_>, shared: &SharedMeter) -> Self {
+        let Read { document, spans, chain, in_force, edits, caps, lineage } = read;
+        let meter = &mut *shared.lock().unwrap_or_else(PoisonError::into_inner);
         let envelope = Envelope::of(document, meter);
-        let messages = frame.len();
+        let messages = spans.len();
         let (original, measure) = if edits.is_empty() && caps.is_empty() {
             let measure = meter.measure(document);
             (measure.messages, measure)
@@ -163,16 +199,18 @@ impl History {
             (meter.measure(document).messages, meter.measure(sent))
         };
         let sent_chain = (!(edits.is_empty() && caps.is_empty())).then(|| Chain::of(sent));
-        let mut placed: Vec<Placed> = edits.iter().filter_map(|edit| place(&frame, edit.span, &edit.with, None)).collect();
-        placed.extend(caps.iter().filter_map(|cap| place(&frame, cap.span, &cap.with, Some((cap.message, cap.leaf)))));
+        let mut placed: Vec<Placed> =
+            edits.iter().filter_map(|edit| place(&spans, edit.span, &edit.with, None)).collect();
+        placed
+            .extend(caps.iter().filter_map(|cap| place(&spans, cap.span, &cap.with, Some((cap.message, cap.leaf)))));
         let mut tools = HashMap::new();
         note_tools(document, &mut tools);
         let transcript = document.transcript();
         Self {
             format: document.format(),
-            bytes: document.bytes().to_vec(),
+            bytes: Vec::new(),
             latest_typed: transcript.messages.iter().rposition(begins_turn),
-            frame,
+            spans,
             chain,
             sent_chain,
             envelope,
@@ -186,12 +224,13 @@ impl History {
             anchor: Mutex::new(None),
             tools: Arc::new(tools),
             lineage,
+            meter: Arc::clone(shared),
         }
     }
 
     /// How many messages there are.
     pub(super) fn len(&self) -> usize {
-        self.frame.len()
+        self.spans.len()
     }
 
     /// The hash of all messages as they came.
@@ -238,8 +277,8 @@ impl History {
 
     fn offset(&self, edge: Edge) -> Option<usize> {
         match edge {
-            Edge::Start(by, message) => Some(self.frame.message(message)?.start() + by as usize),
-            Edge::End(by, message) => self.frame.message(message)?.end().checked_sub(by as usize),
+            Edge::Start(by, message) => Some(self.spans.message(message)?.start() + by as usize),
+            Edge::End(by, message) => self.spans.message(message)?.end().checked_sub(by as usize),
         }
     }
 
@@ -286,26 +325,28 @@ impl History {
     }
 
     /// Makes the history that this one has grown to. `None` if decisions cannot be carried over: then it is read whole.
-    pub(super) fn grow(&self, growth: Growth<'_, '_>, meter: &mut Meter<Counting>) -> Option<Self> {
-        let Growth { body, frame, respelled, envelope, view, caps } = growth;
+    pub(super) fn grow(&self, growth: Growth<'_, '_>) -> Option<Self> {
+        let meter = &mut *self.meter.lock().unwrap_or_else(PoisonError::into_inner);
+        let Growth { body, spans, respelled, envelope, view, caps } = growth;
         let mut edits = self.edits.clone();
         for index in respelled {
-            let touches = |edge: Edge| matches!(edge, Edge::Start(_, message) | Edge::End(_, message) if message == *index);
+            let touches =
+                |edge: Edge| matches!(edge, Edge::Start(_, message) | Edge::End(_, message) if message == *index);
             for edit in edits.iter_mut().filter(|edit| touches(edit.from) || touches(edit.to)) {
                 let whole = edit.from == Edge::Start(0, *index) || edit.to == Edge::End(0, *index);
                 match edit.cap {
                     Some((_, leaf)) => {
                         // The text stands elsewhere in the message now.
-                        let one = frame.view(body, self.format, *index..*index + 1);
+                        let one = spans.view(body, self.format, *index..*index + 1);
                         let span = super::results::leaf_span(&one, leaf)?;
-                        *edit = place(&frame, span, &edit.with, edit.cap)?;
+                        *edit = place(&spans, span, &edit.with, edit.cap)?;
                     }
                     None if whole => {}
                     None => return None,
                 }
             }
         }
-        edits.extend(caps.iter().filter_map(|cap| place(&frame, cap.span, &cap.with, Some((cap.message, cap.leaf)))));
+        edits.extend(caps.iter().filter_map(|cap| place(&spans, cap.span, &cap.with, Some((cap.message, cap.leaf)))));
         let old = self.len();
         let mut chain = self.chain.clone();
         chain.extend(view);
@@ -332,7 +373,8 @@ impl History {
             tools,
             latest_typed: typed.or(self.latest_typed),
             lineage: self.lineage,
-            frame,
+            meter: Arc::clone(&self.meter),
+            spans,
             chain,
         };
         if caps.is_empty() {
@@ -344,14 +386,17 @@ impl History {
             // What is sent of the new messages is not what came: they are read as they are sent.
             let sent = grown.sent(body);
             let shift = |at: usize| {
-                let before = grown.edits().iter().filter(|edit| edit.span.end() <= at).fold((0, 0), |(more, less), edit| {
-                    (more + edit.with.len(), less + edit.span.len())
-                });
+                let before = grown
+                    .edits()
+                    .iter()
+                    .filter(|edit| edit.span.end() <= at)
+                    .fold((0, 0), |(more, less), edit| (more + edit.with.len(), less + edit.span.len()));
                 at + before.0 - before.1
             };
-            let spans = grown.frame.messages().get(old..)?.iter();
-            let spans: Option<Vec<Span>> = spans.map(|span| Span::new(shift(span.start()), shift(span.end()))).collect();
-            let view = Frame::view_spans(&sent, self.format, &spans?);
+            let new = grown.spans.messages().get(old..)?.iter();
+            let spans: Option<Vec<Span>> =
+                new.map(|span| Span::new(shift(span.start()), shift(span.end()))).collect();
+            let view = MessageSpans::view_spans(&sent, self.format, &spans?);
             let measure = meter.measure(&view);
             let mut sent_chain = self.sent_chain().clone();
             sent_chain.extend(&view);
@@ -373,7 +418,7 @@ impl History {
 /// What a history has grown by.
 pub(super) struct Growth<'g, 'b> {
     pub(super) body: &'b [u8],
-    pub(super) frame: Frame,
+    pub(super) spans: MessageSpans,
     pub(super) respelled: &'g [usize],
     pub(super) envelope: Envelope,
     /// A view of the new messages as they came.
@@ -388,7 +433,7 @@ pub(super) fn begins_turn(message: &plimsoll::transcript::Message<'_>) -> bool {
 }
 
 /// Notes which tool each call is of.
-fn note_tools(document: &Document<'_>, tools: &mut HashMap<String, String>) {
+pub(super) fn note_tools(document: &Document<'_>, tools: &mut HashMap<String, String>) {
     for block in document.transcript().messages.iter().flat_map(|message| &message.blocks) {
         if let BlockKind::ToolCall(call) = &block.kind
             && call.kind == CallKind::Client
@@ -400,8 +445,8 @@ fn note_tools(document: &Document<'_>, tools: &mut HashMap<String, String>) {
 }
 
 /// Finds the messages that an edit stands in.
-fn place(frame: &Frame, span: Span, with: &[u8], cap: Option<(usize, usize)>) -> Option<Placed> {
-    let messages = frame.messages();
+fn place(spans: &MessageSpans, span: Span, with: &[u8], cap: Option<(usize, usize)>) -> Option<Placed> {
+    let messages = spans.messages();
     // The last message that begins at or before the edit, and the first that ends at or after it.
     let from = messages.partition_point(|message| message.start() <= span.start()).checked_sub(1)?;
     let to = messages.partition_point(|message| message.end() < span.end());

@@ -1,6 +1,7 @@
 //! Making a summary: planned on what the model sees, recorded in terms of what the client sends.
 
 use std::borrow::Cow;
+use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use plimsoll::Tokens;
@@ -14,13 +15,14 @@ use plimsoll::wire::{Document, ParseOptions, parse};
 use plimsoll::{Bytes, budget};
 use plimsoll_store::{Compaction, Store};
 
+use super::ask;
 use super::history::History;
 use super::options::SessionOptions;
-use super::report::{At, Reason};
+use super::report::Reason;
 use super::work::Stage;
 use crate::compact::removed_bytes;
 use crate::event::Event;
-use crate::summarise::{self, Cancel, Extract, Fallback, Job, Summariser, Summary};
+use crate::summarise::{Aborted, Cancel, Extract, Fallback, Job, Summariser, Summary};
 
 /// What a summary is made of, and by what.
 #[derive(Clone)]
@@ -42,16 +44,28 @@ pub(super) struct Brief {
 }
 
 /// A summary that was made, as the epoch that it would be.
-#[derive(Debug)]
 pub(super) struct Made {
-    /// The history that it was planned for.
-    pub(super) base: At,
+    /// What it was made of.
+    brief: Brief,
     pub(super) epoch: Epoch,
     /// The name of the record.
     pub(super) name: EpochId,
     /// Whether the document is archived.
     pub(super) archived: bool,
     pub(super) told: Told,
+}
+
+impl Made {
+    /// What makes an extract at the same cut, and leaves the store alone.
+    pub(super) fn without_store(&self) -> Brief {
+        Brief { extract_only: true, unstored: true, cancel: Cancel::default(), ..self.brief.clone() }
+    }
+}
+
+impl fmt::Debug for Made {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Made").field("name", &self.name).field("told", &self.told).finish_non_exhaustive()
+    }
 }
 
 /// What is told of a summary.
@@ -83,7 +97,6 @@ async fn try_make(brief: &Brief) -> Result<Made, Reason> {
     let (summarise, recorded) = brief.plan(&document, &original)?;
     (brief.options.watch)(&Event::Summarising { tokens: summarise.tokens_before });
 
-    let base = history.at().ok_or_else(unhashed)?;
     let prefix = history.chain.prefix(recorded.removed.end).ok_or_else(unhashed)?;
     let name = EpochId::new(&brief.session, prefix.as_bytes());
     let artifact = brief.archive(&original, &recorded, &name);
@@ -103,13 +116,12 @@ async fn try_make(brief: &Brief) -> Result<Made, Reason> {
     let embedded = Extract::default();
     let alone = brief.extract_only || artifact.is_none();
     let summariser: &dyn Summariser = if alone { &embedded } else { &*brief.options.summariser };
-    let watch = |_| {};
     let aborted = |_| Reason::Skipped("the making of the summary was cancelled".to_owned());
-    let summary = summarise::write(summariser, &job, &brief.cancel, &watch).await.map_err(aborted)?;
+    let summary = ask::write(summariser, &job, &brief.cancel).await.map_err(aborted)?;
     if brief.cancel.is_cancelled() {
-        return Err(aborted(summarise::Aborted));
+        return Err(aborted(Aborted));
     }
-    let mut made = brief.compose(&job, &recorded, &summary, &name, artifact.as_ref(), base)?;
+    let mut made = brief.compose(&job, &recorded, &summary, &name, artifact.as_ref())?;
     if alone && !brief.extract_only && made.told.fallback.is_none() {
         let asked = &brief.options.summariser.service().name;
         if *asked != made.told.by {
@@ -200,7 +212,7 @@ impl Brief {
         let compaction = Compaction {
             epoch: name,
             document: original.bytes(),
-            removed: &removed_bytes(original, recorded),
+            removed: &removed_bytes(original, recorded.removed.clone(), &recorded.retained),
             artifacts: &[],
             record: b"",
             now: (self.options.clock)(),
@@ -216,7 +228,6 @@ impl Brief {
         summary: &Summary,
         name: &EpochId,
         artifact: Option<&EpochId>,
-        base: At,
     ) -> Result<Made, Reason> {
         let recall = artifact.map(ToString::to_string);
         let named = recall.clone().unwrap_or_else(|| name.to_string());
@@ -230,12 +241,11 @@ impl Brief {
             })
         };
         let mut text = parts(summary);
-        let mut told =
-            Told { by: summary.by.clone(), fallback: summary.fallback.clone(), carried: summary.carried };
+        let mut told = Told { by: summary.by.clone(), fallback: summary.fallback.clone(), carried: summary.carried };
         let mut written = Cow::Borrowed(summary);
         if (job.count)(&text) > job.plan.continuation_budget {
             // It must shrink: what is over its bound gives way to what keeps to it.
-            let extract = summarise::extract_of(job);
+            let extract = ask::extract_of(job);
             let reason = format!("it is over its bound of {} tokens", job.plan.continuation_budget.0);
             told = Told {
                 by: extract.by.clone(),
@@ -246,19 +256,14 @@ impl Brief {
             written = Cow::Owned(extract);
         }
         let after = job.plan.fixed_tokens + job.plan.tail_tokens + (job.count)(&text) + budget::MESSAGE_OVERHEAD;
-        let epoch = Epoch::new(
-            self.history.format,
-            &self.history.chain,
-            recorded,
-            text,
-            acknowledgement().to_owned(),
-            after,
-        );
+        let epoch =
+            Epoch::new(self.history.format, &self.history.chain, recorded, text, acknowledgement().to_owned(), after);
         let mut epoch = epoch.ok_or_else(unhashed)?;
         epoch.summary.clone_from(&written.text);
         epoch.ledger = serde_json::to_value(&written.ledger).unwrap_or_default();
         epoch.artifact = recall;
-        epoch.policy = serde_json::json!({ "trigger": self.trigger, "summarizer": told.by, "thresholds": self.thresholds });
-        Ok(Made { base, epoch, name: name.clone(), archived: artifact.is_some(), told })
+        epoch.policy =
+            serde_json::json!({ "trigger": self.trigger, "summarizer": told.by, "thresholds": self.thresholds });
+        Ok(Made { brief: self.clone(), epoch, name: name.clone(), archived: artifact.is_some(), told })
     }
 }

@@ -233,11 +233,9 @@ impl fmt::Display for Reason {
                 "what cannot be removed is {} tokens, and with a summary it cannot be brought under {}",
                 irreducible.0, limit.0
             ),
-            Self::Ineffective { before, after } => write!(
-                f,
-                "a compaction would have left {} of {} tokens, too many to be worth it",
-                after.0, before.0
-            ),
+            Self::Ineffective { before, after } => {
+                write!(f, "a compaction would have left {} of {} tokens, too many to be worth it", after.0, before.0)
+            }
             Self::SummaryLate => f.write_str("the summary was late, and the extract took its place"),
             Self::Store(why) => write!(f, "the store cannot be used: {why}"),
             Self::Unsaved(why) => write!(f, "a result could not be stored: {why}"),

@@ -34,44 +34,58 @@ pub(super) struct Work {
     pub(super) in_bound_turn: bool,
     /// Ends it.
     pub(super) cancel: Cancel,
-    state: Mutex<(Stage, Vec<Waker>)>,
+    state: Mutex<State>,
     ended: Condvar,
+}
+
+#[derive(Debug)]
+struct State {
+    stage: Stage,
+    waiting: Vec<Waker>,
+    /// How many messages the history had that came to nothing.
+    tried: usize,
 }
 
 impl Work {
     pub(super) fn new(base: At, trigger: Trigger, in_bound_turn: bool, cancel: Cancel) -> Self {
-        let state = Mutex::new((Stage::Making, Vec::new()));
+        let state = Mutex::new(State { stage: Stage::Making, waiting: Vec::new(), tried: base.messages });
         Self { base, trigger, in_bound_turn, cancel, state, ended: Condvar::new() }
     }
 
     pub(super) fn stage(&self) -> Stage {
-        self.lock().0.clone()
+        self.lock().stage.clone()
     }
 
     pub(super) fn is_making(&self) -> bool {
-        matches!(self.lock().0, Stage::Making)
+        matches!(self.lock().stage, Stage::Making)
     }
 
     /// Ends the work with what came of it, and wakes who waits. What ended stays as it ended.
     pub(super) fn end(&self, stage: Stage) {
         let waiting = {
             let mut state = self.lock();
-            if !matches!(state.0, Stage::Making) {
+            if !matches!(state.stage, Stage::Making) {
                 return;
             }
-            state.0 = stage;
-            std::mem::take(&mut state.1)
+            state.stage = stage;
+            std::mem::take(&mut state.waiting)
         };
         self.ended.notify_all();
         waiting.into_iter().for_each(Waker::wake);
     }
 
-    /// Replaces what came of it: the summary is of no use.
-    pub(super) fn spend(&self, reason: Reason) {
-        self.lock().0 = Stage::Nothing(reason);
+    /// Replaces what came of it: the summary was of no use for a history of so many messages.
+    pub(super) fn spend(&self, reason: Reason, messages: usize) {
+        let mut state = self.lock();
+        (state.stage, state.tried) = (Stage::Nothing(reason), messages);
     }
 
-    fn lock(&self) -> MutexGuard<'_, (Stage, Vec<Waker>)> {
+    /// Whether it came to nothing for a history of just so many messages.
+    pub(super) fn was_tried_at(&self, messages: usize) -> bool {
+        self.lock().tried == messages
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -98,7 +112,7 @@ impl Waiting {
     pub fn wait(&self) -> bool {
         let deadline = Instant::now() + self.patience;
         let mut state = self.work.lock();
-        while matches!(state.0, Stage::Making) {
+        while matches!(state.stage, Stage::Making) {
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return false;
@@ -125,11 +139,11 @@ impl Future for Waiting {
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
         let mut state = self.work.lock();
-        if !matches!(state.0, Stage::Making) {
+        if !matches!(state.stage, Stage::Making) {
             return Poll::Ready(());
         }
-        if !state.1.iter().any(|waker| waker.will_wake(context.waker())) {
-            state.1.push(context.waker().clone());
+        if !state.waiting.iter().any(|waker| waker.will_wake(context.waker())) {
+            state.waiting.push(context.waker().clone());
         }
         Poll::Pending
     }

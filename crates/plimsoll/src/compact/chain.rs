@@ -85,7 +85,7 @@ impl Chain {
     }
 
     /// Hashes all messages of a view as those that follow the messages of this chain: a view of what is new in a
-    /// request, such as [`Frame::view`](crate::wire::Frame::view) gives.
+    /// request, such as [`MessageSpans::view`](crate::wire::MessageSpans::view) gives.
     pub fn extend(&mut self, view: &Document<'_>) {
         self.push_all(view, 0);
     }

@@ -149,13 +149,25 @@ mod tests {
     }
 
     fn any_situation() -> impl Strategy<Value = Situation> {
-        let levels = prop::sample::select(vec![Level::Fine, Level::Warn, Level::Prepare, Level::Compact, Level::Hard]);
-        let supplies =
-            vec![Supply::None, Supply::Making, Supply::Late, Supply::Ready, Supply::Nothing];
+        let levels =
+            prop::sample::select(vec![Level::Fine, Level::Warn, Level::Prepare, Level::Compact, Level::Hard]);
+        let supplies = vec![Supply::None, Supply::Making, Supply::Late, Supply::Ready, Supply::Nothing];
         let triggers = vec![Trigger::Threshold, Trigger::Overflow, Trigger::Manual];
         let permits = vec![Permit::Granted, Permit::AutoOff, Permit::Tripped(vec![Strike::Failed; 3])];
-        (levels, prop::sample::select(supplies), prop::sample::select(triggers), prop::sample::select(permits), any::<bool>())
-            .prop_map(|(level, supply, trigger, permit, bound_turn)| Situation { level, trigger, permit, supply, bound_turn })
+        (
+            levels,
+            prop::sample::select(supplies),
+            prop::sample::select(triggers),
+            prop::sample::select(permits),
+            any::<bool>(),
+        )
+            .prop_map(|(level, supply, trigger, permit, bound_turn)| Situation {
+                level,
+                trigger,
+                permit,
+                supply,
+                bound_turn,
+            })
     }
 
     proptest! {

@@ -1,4 +1,4 @@
-//! `Frame`: where the messages of a request body stand, so that of a later body only what is new is read.
+//! What a body has that an earlier one had not: found by comparing bytes, so that only what is new is read.
 
 use std::ops::Range;
 
@@ -8,27 +8,27 @@ use super::{Format, Kind, Span, Tape, Value, anthropic, openai_chat, openai_resp
 
 /// Where the messages of a request body stand.
 ///
-/// A client sends the whole conversation with every request. The frame of one request, with its bytes, tells what of
-/// the next one is the same by comparing bytes; only what is new is parsed.
+/// A client sends the whole conversation with every request. By the bytes of one request, and where its messages stand,
+/// what of the next one is the same is found by comparing bytes; only what is new is parsed.
 ///
-/// Bodies of Anthropic's Messages, `OpenAI`'s Chat Completions and Responses have one, if their messages are objects in
-/// one array of the root object. Others (a single string as input, logs, bodies with duplicate keys) have none: they are
-/// read whole.
+/// Bodies of Anthropic's Messages, `OpenAI`'s Chat Completions and Responses have them, if their messages are objects
+/// in one array of the root object. Others (a single string as input, logs, bodies with duplicate keys) have none: they
+/// are read whole.
 ///
 /// ```
 /// use plimsoll::compact::Chain;
-/// use plimsoll::wire::{Frame, ParseOptions, parse};
+/// use plimsoll::wire::{MessageSpans, ParseOptions, parse};
 /// let before = br#"{"max_tokens":9,"messages":[{"role":"user","content":"Hi"}],"stream":true}"#;
 /// let after = br#"{"max_tokens":9,"messages":[{"role":"user","content":"Hi"},{"role":"assistant","content":"Hello"}],"stream":true}"#;
 /// let document = parse(before, &ParseOptions::default()).unwrap();
-/// let (frame, chain) = (Frame::of(&document).unwrap(), Chain::of(&document));
-/// let grown = frame.grown(before, after, document.format(), |index, view| chain.repeats(index, view)).unwrap();
-/// assert_eq!((grown.frame.len(), grown.respelled.len(), grown.same_envelope), (2, 0, true));
-/// let view = grown.frame.view(after, document.format(), frame.len()..2);
+/// let (spans, chain) = (MessageSpans::of(&document).unwrap(), Chain::of(&document));
+/// let grown = spans.grown(before, after, document.format(), |index, view| chain.repeats(index, view)).unwrap();
+/// assert_eq!((grown.spans.len(), grown.respelled.len(), grown.same_envelope), (2, 0, true));
+/// let view = grown.spans.view(after, document.format(), spans.len()..2);
 /// assert_eq!(view.transcript().messages.len(), 1);
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Frame {
+pub struct MessageSpans {
     messages: Vec<Span>,
     /// The offset of the array's closing bracket.
     end: usize,
@@ -39,22 +39,25 @@ pub struct Frame {
 #[non_exhaustive]
 pub struct Grown {
     /// Where its messages stand.
-    pub frame: Frame,
+    pub spans: MessageSpans,
     /// The earlier body's messages that are spelled otherwise here, ascending: a mark on them has moved, say.
     pub respelled: Vec<usize>,
     /// Whether all that stands around the messages is the same, byte for byte.
     pub same_envelope: bool,
 }
 
-impl Frame {
-    /// Finds the frame of a document; `None` where it has none.
+impl MessageSpans {
+    /// Finds where a document's messages stand; `None` where they stand otherwise.
     pub fn of(document: &Document<'_>) -> Option<Self> {
         if !matches!(document.layout, Layout::Array) || list_key(document.format).is_none() {
             return None;
         }
-        let one_each = document.transcript.messages.iter().enumerate().all(|(index, message)| {
-            matches!(message.entries.as_slice(), [entry] if *entry as usize == index)
-        });
+        let one_each = document
+            .transcript
+            .messages
+            .iter()
+            .enumerate()
+            .all(|(index, message)| matches!(message.entries.as_slice(), [entry] if *entry as usize == index));
         let messages: Vec<Span> = document.entries.iter().map(|entry| entry.span).collect();
         if !one_each || messages.len() != document.transcript.messages.len() {
             return None;
@@ -89,9 +92,9 @@ impl Frame {
     }
 
     /// Tells what a later body has that this one has not. `None` if it does not begin with all messages of this one, in
-    /// meaning at least, or has no frame: then it is to be read whole.
+    /// meaning at least, or is of another shape: then it is to be read whole.
     ///
-    /// `repeats` says of a view of one message whether it means what message `index` of this frame means; it is asked
+    /// `repeats` says of a view of one message whether it means what message `index` means here; it is asked
     /// only about messages whose bytes differ.
     pub fn grown(
         &self,
@@ -118,7 +121,8 @@ impl Frame {
             let same = span.start() + common_prefix(old, new);
             let rest = self.messages.get(messages.len()..)?;
             let run = rest.partition_point(|span| span.end() <= same);
-            let shifted = |span: &Span| Span::new(span.start() - first_of(rest) + at, span.end() - first_of(rest) + at);
+            let shifted =
+                |span: &Span| Span::new(span.start() - first_of(rest) + at, span.end() - first_of(rest) + at);
             for span in rest.get(..run)? {
                 messages.push(shifted(span)?);
             }
@@ -146,7 +150,7 @@ impl Frame {
             return None;
         }
         let same_envelope = same_head && before.get(self.end..)? == after.get(end..)?;
-        Some(Grown { frame: Self { messages, end }, respelled, same_envelope })
+        Some(Grown { spans: Self { messages, end }, respelled, same_envelope })
     }
 
     /// Writes the body with no messages in it: what stands around them.
@@ -262,5 +266,5 @@ fn common_prefix(one: &[u8], other: &[u8]) -> usize {
 }
 
 #[cfg(test)]
-#[path = "frame/tests.rs"]
+#[path = "grown/tests.rs"]
 mod tests;

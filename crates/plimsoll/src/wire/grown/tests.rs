@@ -4,15 +4,15 @@ use super::super::{ParseOptions, parse};
 use super::*;
 use crate::compact::Chain;
 
-fn frame(body: &[u8]) -> Option<Frame> {
-    Frame::of(&parse(body, &ParseOptions::default()).unwrap())
+fn spans(body: &[u8]) -> Option<MessageSpans> {
+    MessageSpans::of(&parse(body, &ParseOptions::default()).unwrap())
 }
 
 fn grown(before: &str, after: &str) -> Option<Grown> {
     let document = parse(before.as_bytes(), &ParseOptions::default()).unwrap();
     let chain = Chain::of(&document);
-    let frame = Frame::of(&document).unwrap();
-    frame.grown(before.as_bytes(), after.as_bytes(), document.format(), |index, view| chain.repeats(index, view))
+    let spans = MessageSpans::of(&document).unwrap();
+    spans.grown(before.as_bytes(), after.as_bytes(), document.format(), |index, view| chain.repeats(index, view))
 }
 
 const BEFORE: &str = r#"{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"Hi"} , {"role":"assistant","content":"Hello"}],"stream":true}"#;
@@ -21,16 +21,19 @@ const BEFORE: &str = r#"{"model":"m","max_tokens":9,"messages":[{"role":"user","
 fn a_body_that_only_grew_is_compared_and_only_what_is_new_is_read() {
     let after = BEFORE.replace(r#""Hello"}]"#, r#""Hello"},{"role":"user","content":"Go on"} ]"#);
     let grown = grown(BEFORE, &after).unwrap();
-    assert_eq!((grown.frame.len(), grown.respelled.as_slice(), grown.same_envelope), (3, &[][..], true));
-    assert_eq!(Some(grown.frame), frame(after.as_bytes()));
+    assert_eq!((grown.spans.len(), grown.respelled.as_slice(), grown.same_envelope), (3, &[][..], true));
+    assert_eq!(Some(grown.spans), spans(after.as_bytes()));
 }
 
 #[test]
 fn a_moved_mark_is_the_same_message_and_an_edit_is_not() {
-    let marked = BEFORE.replace(r#""content":"Hi""#, r#""content":[{"type":"text","text":"Hi","cache_control":{"type":"ephemeral"}}]"#);
+    let marked = BEFORE.replace(
+        r#""content":"Hi""#,
+        r#""content":[{"type":"text","text":"Hi","cache_control":{"type":"ephemeral"}}]"#,
+    );
     for (before, after) in [(BEFORE, &*marked), (&*marked, BEFORE)] {
         let grown = grown(before, after).unwrap();
-        assert_eq!((grown.frame.len(), grown.respelled.as_slice(), grown.same_envelope), (2, &[0][..], true));
+        assert_eq!((grown.spans.len(), grown.respelled.as_slice(), grown.same_envelope), (2, &[0][..], true));
     }
     assert!(grown(BEFORE, &BEFORE.replace("Hello", "Hullo")).is_none());
     assert!(grown(BEFORE, &BEFORE.replace(r#" , {"role":"assistant","content":"Hello"}"#, "")).is_none());
@@ -42,12 +45,12 @@ fn another_envelope_is_seen_wherever_it_stands() {
         let grown = grown(BEFORE, &BEFORE.replace(from, to)).unwrap();
         assert!(!grown.same_envelope && grown.respelled.is_empty(), "{to}");
     }
-    let frame = frame(BEFORE.as_bytes()).unwrap();
-    assert_eq!(frame.envelope(BEFORE.as_bytes()), br#"{"model":"m","max_tokens":9,"messages":[],"stream":true}"#);
+    let spans = spans(BEFORE.as_bytes()).unwrap();
+    assert_eq!(spans.envelope(BEFORE.as_bytes()), br#"{"model":"m","max_tokens":9,"messages":[],"stream":true}"#);
 }
 
 #[test]
-fn bodies_of_other_shapes_have_no_frame() {
+fn bodies_of_other_shapes_are_read_whole() {
     for body in [
         r#"{"model":"gpt-4o","input":"Hi"}"#,
         r#"{"contents":[{"role":"user","parts":[{"text":"Hi"}]}]}"#,
@@ -55,7 +58,7 @@ fn bodies_of_other_shapes_have_no_frame() {
         r#"{"max_tokens":9,"messages":[{"role":"user","content":"Hi"},7]}"#,
         r#"[{"role":"user","content":"Hi"}]"#,
     ] {
-        assert_eq!(frame(body.as_bytes()), None, "{body}");
+        assert_eq!(spans(body.as_bytes()), None, "{body}");
     }
     // What is torn or goes on after its end is not taken for a body that grew.
     assert!(grown(BEFORE, &BEFORE[..BEFORE.len() - 20]).is_none());
@@ -105,12 +108,12 @@ proptest! {
             None => prop_assert!(!begins),
             Some(grown) => {
                 prop_assert!(begins);
-                let read = Frame::of(&document).unwrap();
-                prop_assert_eq!(&grown.frame, &read);
+                let read = MessageSpans::of(&document).unwrap();
+                prop_assert_eq!(&grown.spans, &read);
                 prop_assert_eq!(grown.same_envelope, foot.is_empty());
                 // A view of the new messages reads and hashes as they do in the whole.
                 let mut chain = was.clone();
-                chain.extend(&grown.frame.view(after.as_bytes(), document.format(), old.len()..messages.len()));
+                chain.extend(&grown.spans.view(after.as_bytes(), document.format(), old.len()..messages.len()));
                 prop_assert_eq!(chain, is);
             }
         }
