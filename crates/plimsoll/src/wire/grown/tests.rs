@@ -4,12 +4,17 @@ use super::super::{ParseOptions, parse};
 use super::*;
 use crate::compact::Chain;
 
+/// Without a forced format a body whose first messages tell little would be taken for another format than a longer one.
+fn options() -> ParseOptions {
+    ParseOptions::default().with_format(Some(Format::Anthropic))
+}
+
 fn spans(body: &[u8]) -> Option<MessageSpans> {
     MessageSpans::of(&parse(body, &ParseOptions::default()).unwrap())
 }
 
 fn grown(before: &str, after: &str) -> Option<Grown> {
-    let document = parse(before.as_bytes(), &ParseOptions::default()).unwrap();
+    let document = parse(before.as_bytes(), &options()).unwrap();
     let chain = Chain::of(&document);
     let spans = MessageSpans::of(&document).unwrap();
     spans.grown(before.as_bytes(), after.as_bytes(), document.format(), |index, view| chain.repeats(index, view))
@@ -101,8 +106,8 @@ proptest! {
         }
         messages.extend(new);
         let after = body(&messages, &foot);
-        let document = parse(after.as_bytes(), &ParseOptions::default()).unwrap();
-        let (was, is) = (Chain::of(&parse(before.as_bytes(), &ParseOptions::default()).unwrap()), Chain::of(&document));
+        let document = parse(after.as_bytes(), &options()).unwrap();
+        let (was, is) = (Chain::of(&parse(before.as_bytes(), &options()).unwrap()), Chain::of(&document));
         let begins = is.prefix(was.len()) == was.prefix(was.len());
         match grown(&before, &after) {
             None => prop_assert!(!begins),
