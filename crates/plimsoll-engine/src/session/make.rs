@@ -88,6 +88,10 @@ pub(super) async fn make(brief: Brief) -> Stage {
 }
 
 async fn try_make(brief: &Brief) -> Result<Made, Reason> {
+    let aborted = |_| Reason::Skipped("the making of the summary was cancelled".to_owned());
+    if brief.cancel.is_cancelled() {
+        return Err(aborted(Aborted));
+    }
     let history = &brief.history;
     let not_understood = |error: plimsoll::wire::ParseError| Reason::NotUnderstood(error.to_string());
     let options = read_options(history);
@@ -116,7 +120,6 @@ async fn try_make(brief: &Brief) -> Result<Made, Reason> {
     let embedded = Extract::default();
     let alone = brief.extract_only || artifact.is_none();
     let summariser: &dyn Summariser = if alone { &embedded } else { &*brief.options.summariser };
-    let aborted = |_| Reason::Skipped("the making of the summary was cancelled".to_owned());
     let summary = ask::write(summariser, &job, &brief.cancel).await.map_err(aborted)?;
     if brief.cancel.is_cancelled() {
         return Err(aborted(Aborted));
