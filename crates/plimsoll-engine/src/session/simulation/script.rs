@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
 use plimsoll::Tokens;
+use plimsoll::compact::Api;
 use plimsoll::id::{Folder, Key};
-use plimsoll::wire::Format;
 use plimsoll_store::StoreError;
 use plimsoll_store::backend::{Backend, Created, Draft, Entry, Listing, Reader};
 use plimsoll_store::memory::MemoryStore;
@@ -188,7 +188,7 @@ pub(crate) struct Scripted {
 
 impl Scripted {
     pub(crate) fn new(mood: Mood, seed: u64) -> Arc<Self> {
-        let service = Service::of_model("scripted", Format::Anthropic, "scripted-1");
+        let service = Service::of_model("scripted", Api::Anthropic, "scripted-1");
         Arc::new(Self { service, mood, chance: AtomicU64::new(seed), calls: AtomicUsize::new(0) })
     }
 
