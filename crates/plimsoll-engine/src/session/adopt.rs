@@ -123,7 +123,8 @@ impl Inner {
             self.note_replay(&in_force);
             return;
         }
-        if !seen.is_new {
+        let now = (self.options.clock)();
+        if !seen.is_new || self.state().has_just_failed(now) {
             return;
         }
         match self.make_durable(request, &seen.history, &in_force) {
@@ -136,7 +137,10 @@ impl Inner {
                     seen.history = history;
                 }
             }
-            Err(error) => seen.notes.push(Reason::Store(error)),
+            Err(error) => {
+                self.state().note_failed(now);
+                seen.notes.push(Reason::Store(error));
+            }
         }
     }
 
@@ -172,6 +176,7 @@ impl Inner {
     /// Asks the store whether somebody has compacted a history, and takes that over.
     pub(super) fn ask(&self, request: &Request<'_>, seen: &mut Seen) {
         let history = Arc::clone(&seen.history);
+        let now = (self.options.clock)();
         match self.find(&history) {
             Ok(found) => {
                 self.state().note_asked(history.hash());
@@ -187,7 +192,10 @@ impl Inner {
                     Err(reason) => seen.notes.push(reason),
                 }
             }
-            Err(error) => seen.notes.push(Reason::Store(error)),
+            Err(error) => {
+                self.state().note_failed(now);
+                seen.notes.push(Reason::Store(error));
+            }
         }
     }
 

@@ -226,10 +226,15 @@ impl Inner {
     /// Whether the store is to be asked about a history now.
     fn is_to_ask(&self, seen: &Seen, thresholds: &Thresholds) -> bool {
         let history = &seen.history;
-        let is_asked = self.state().is_asked(history.hash());
+        let now = (self.options.clock)();
+        let is_asked = {
+            let state = self.state();
+            state.is_asked(history.hash()) || state.has_just_failed(now)
+        };
         let spoken = history.len() > 1 && seen.is_first;
         let first = self.options.lookup == Lookup::FirstSight && spoken && history.in_force.is_none();
-        let full = history.counted_as_it_came().max(history.used().0) >= thresholds.prepare
+        let full = (self.options.policy.auto || seen.is_first)
+            && history.counted_as_it_came().max(history.used().0) >= thresholds.prepare
             && (history.in_force.is_none() || history.used().0 >= thresholds.prepare);
         !is_asked && (first || full)
     }

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -138,7 +139,6 @@ pub(super) struct Anchor {
 }
 
 /// One conversation as it was last sent.
-#[derive(Debug)]
 pub(super) struct History {
     pub(super) format: Format,
     /// The body as it came; filled when the history is kept.
@@ -172,6 +172,13 @@ pub(super) struct History {
 
 /// What counts the conversations of one model.
 pub(super) type SharedMeter = Arc<Mutex<Meter<Counting>>>;
+
+impl fmt::Debug for History {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // What was said is not for logs.
+        f.debug_struct("History").field("format", &self.format).field("at", &self.at()).finish_non_exhaustive()
+    }
+}
 
 /// What is needed to make a history of a body that was read whole.
 pub(super) struct Read<'r, 'd> {

@@ -6,11 +6,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use plimsoll::Bytes;
 use plimsoll::Tokens;
 use plimsoll::budget::{Count, Counting, MESSAGE_OVERHEAD, Measure, Meter, Thresholds, Trigger};
+use plimsoll::cap::Marker;
 use plimsoll::compact::{
     Carried, ContinuationParts, Epoch, Plan, PlanOptions, Summarise, acknowledgement, continuation, places, plan,
 };
-use plimsoll::id::{EpochId, SessionId};
-use plimsoll::transcript::Obligations;
+use plimsoll::id::{ArtifactId, EpochId, SessionId};
+use plimsoll::transcript::{Message, Obligations};
 use plimsoll::wire::{Document, ParseOptions, parse};
 use plimsoll_store::{Compaction, Store};
 
@@ -101,7 +102,7 @@ async fn try_make(brief: &Brief) -> Result<Made, Reason> {
 
     let prefix = history.chain.prefix(recorded.removed.end).ok_or_else(unhashed)?;
     let name = EpochId::new(&brief.session, prefix.as_bytes());
-    let artifact = brief.archive(&original, &recorded, &name);
+    let artifact = brief.archive((&original, &recorded), (&document, &summarise), &name);
     let recall = artifact.as_ref().map(ToString::to_string);
     // The lock is taken for as long as that takes; texts are counted without it.
     let counting = brief.lock_meter().count().clone();
@@ -167,6 +168,18 @@ fn unhashed() -> Reason {
     Reason::Skipped("the history could not be hashed up to the cut; this is a fault of Plimsoll".to_owned())
 }
 
+/// The stored results that capped texts among the removed messages name: a summary may name them too, so pruning spares
+/// them as long as the epoch lives.
+fn named_in(sent: &Document<'_>, planned: &Summarise) -> Vec<ArtifactId> {
+    let removed = sent.transcript().messages.get(planned.removed.clone()).unwrap_or(&[]);
+    let texts = removed.iter().flat_map(Message::results).flat_map(|result| result.texts());
+    let named = texts.filter_map(|text| Marker::find(&text.decode()).and_then(|(_, marker)| marker.id));
+    let mut named: Vec<ArtifactId> = named.collect();
+    named.sort();
+    named.dedup();
+    named
+}
+
 impl Brief {
     fn lock_meter(&self) -> std::sync::MutexGuard<'_, Meter<Counting>> {
         self.meter.lock().unwrap_or_else(PoisonError::into_inner)
@@ -225,7 +238,12 @@ impl Brief {
     }
 
     /// Archives the document as it came; `None` if that cannot be done.
-    fn archive(&self, original: &Document<'_>, recorded: &Summarise, name: &EpochId) -> Option<EpochId> {
+    fn archive(
+        &self,
+        (original, recorded): (&Document<'_>, &Summarise),
+        (sent, planned): (&Document<'_>, &Summarise),
+        name: &EpochId,
+    ) -> Option<EpochId> {
         if self.unstored {
             return None;
         }
@@ -233,7 +251,7 @@ impl Brief {
             epoch: name,
             document: original.bytes(),
             removed: &removed_bytes(original, recorded.removed.clone(), &recorded.retained),
-            artifacts: &[],
+            artifacts: &named_in(sent, planned),
             record: b"",
             now: (self.options.clock)(),
         };

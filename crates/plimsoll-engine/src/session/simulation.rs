@@ -7,7 +7,7 @@ pub(crate) mod talk;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
 use plimsoll::Tokens;
@@ -44,6 +44,13 @@ impl Scenario {
     }
 }
 
+/// What was sent: how many messages, and their hash.
+type Sent = (usize, ChainHash);
+
+fn sent_of(chain: &Chain) -> Sent {
+    (chain.len(), chain.prefix(chain.len()).unwrap())
+}
+
 /// One process: a session and the work beside it.
 struct Replica {
     session: Session,
@@ -72,8 +79,10 @@ struct World {
     summariser: Arc<Scripted>,
     replicas: Vec<Replica>,
     talks: Vec<Talk>,
-    /// What was sent for each history: the hash of what was sent, how many messages that were, and under which epoch.
-    sent: HashMap<ChainHash, (usize, ChainHash, Option<String>)>,
+    /// What was sent for each history, and under which epoch; beside it the same with thinking left out.
+    sent: HashMap<ChainHash, (Sent, Sent, Option<String>)>,
+    /// Which process put an epoch in place.
+    makers: HashMap<String, usize>,
     checked: HashSet<String>,
     /// Changes that may cost a summary each: edits, restarts, compactions by hand.
     changes: usize,
@@ -86,7 +95,10 @@ fn session(scenario: &Scenario, store: &Store, summariser: &Arc<Scripted>, queue
     let capacity = Capacity { context_window: Some(Tokens(scenario.window)), ..Capacity::default() };
     let mut options = SessionOptions::default().with_capacity(capacity).with_summariser(summariser.clone());
     options.spawn = queue.clone();
-    options.clock = Arc::new(|| SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000));
+    // Time flies, so that a store which failed is asked again.
+    let now = AtomicU64::new(1_000_000);
+    options.clock =
+        Arc::new(move || SystemTime::UNIX_EPOCH + Duration::from_secs(now.fetch_add(60, Ordering::SeqCst)));
     Session::with_options(SessionId::new("sim"), store.clone(), options)
 }
 
@@ -113,6 +125,7 @@ impl World {
             summariser,
             talks: vec![Talk::new(scenario.format, 0, scenario.thinks)],
             sent: HashMap::new(),
+            makers: HashMap::new(),
             checked: HashSet::new(),
             changes: 0,
             excused: false,
@@ -253,7 +266,7 @@ impl World {
     fn exchange(&mut self, replica: usize, body: &str) -> bool {
         self.tally.requests += 1;
         let prepared = self.prepare(replica, body);
-        self.check(body, &prepared);
+        self.check(replica, body, &prepared);
         // The same again, with nothing in between, is the same again.
         if prepared.report.compaction.is_none() && self.chance.percent(20) {
             let request = Request::new(body.as_bytes(), self.scenario.format);
@@ -276,7 +289,7 @@ impl World {
                 Ok(Begun::Waits(waiting)) => late = !self.wait(replica, &waiting),
                 Ok(Begun::Ready(again)) => {
                     self.excused |= self.replicas.len() > 1;
-                    self.check(body, &again);
+                    self.check(replica, body, &again);
                     let tokens = self.counts(&again.bytes);
                     if tokens <= takes {
                         self.tally.recovered += 1;
@@ -307,7 +320,7 @@ impl World {
     }
 
     /// Holds what goes out against the invariants.
-    fn check(&mut self, body: &str, prepared: &Prepared<'_>) {
+    fn check(&mut self, replica: usize, body: &str, prepared: &Prepared<'_>) {
         let format = self.scenario.format;
         let (original, sent) = (read(body.as_bytes(), format), read(&prepared.bytes, format));
         // Obligations: what is whole as it comes is whole as it goes.
@@ -322,16 +335,22 @@ impl World {
         // Prefix integrity, held against what was sent, not against what the session says.
         let epoch = prepared.report.epoch.clone();
         let earlier = (0..=chain.len()).rev().find_map(|prefix| self.sent.get(&chain.prefix(prefix)?));
-        if let Some((messages, hash, under)) = earlier {
-            let extends = sent_chain.prefix(*messages) == Some(*hash);
+        let without = talk::without_thinking(std::str::from_utf8(&prepared.bytes).unwrap());
+        let without = Chain::of(&read(without.as_bytes(), format));
+        if let Some((was, was_without, under)) = earlier {
+            let extends = sent_chain.prefix(was.0) == Some(was.1);
             let moved = *under != epoch && epoch.is_some();
-            let released = prepared.report.prefix == Prefix::Released && self.scenario.thinks;
+            // Reasoning that was bound to what an epoch replaced leaves when its turn is over, and nothing else does.
+            let released = self.scenario.thinks
+                && epoch.is_some()
+                && without.prefix(was_without.0) == Some(was_without.1)
+                && matches!(prepared.report.prefix, Prefix::Released | Prefix::New);
             assert!(extends || moved || released || self.excused, "{:?} {self:?}", prepared.report);
             assert!(prepared.report.prefix != Prefix::Broken || self.excused, "{:?} {self:?}", prepared.report);
         }
-        let hash = sent_chain.prefix(sent_chain.len()).unwrap();
-        assert_eq!(prepared.report.sent, Some(hash), "what is logged is what was sent");
-        self.sent.insert(chain.prefix(chain.len()).unwrap(), (sent_chain.len(), hash, epoch.clone()));
+        let sent_now = sent_of(&sent_chain);
+        assert_eq!(prepared.report.sent, Some(sent_now.1), "what is logged is what was sent");
+        self.sent.insert(sent_of(&chain).1, (sent_now, sent_of(&without), epoch.clone()));
 
         // Nothing is changed but by a decision.
         if epoch.is_none() && prepared.report.capped == 0 && prepared.bytes.as_ref() == body.as_bytes() {
@@ -341,7 +360,8 @@ impl World {
             self.tally.epochs += 1;
             assert!(compaction.tokens_after < compaction.tokens_before, "{compaction:?}");
             assert!(compaction.durable || self.flaky.down.load(Ordering::SeqCst), "{compaction:?} {self:?}");
-        } else if epoch.is_some() && !self.checked.contains(epoch.as_deref().unwrap_or_default()) {
+            self.makers.entry(compaction.epoch.clone()).or_insert(replica);
+        } else if epoch.as_ref().and_then(|epoch| self.makers.get(epoch)).is_some_and(|maker| *maker != replica) {
             self.tally.found += 1;
         }
         self.tally.capped += prepared.report.capped;

@@ -3,6 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, SystemTime};
 
 use plimsoll::Tokens;
 use plimsoll::budget::{Breaker, Counting, Meter};
@@ -20,6 +21,8 @@ const EPOCHS: usize = 64;
 const WORKS: usize = 16;
 /// Of how many histories it is remembered that the store was asked about them.
 const ASKED: usize = 64;
+/// How long a store is left alone that has failed.
+const REST: Duration = Duration::from_secs(5);
 /// How many models are counted for at a time.
 const METERS: usize = 4;
 
@@ -37,6 +40,8 @@ pub(super) struct State {
     /// What overflows said that models take, which is less than was believed.
     pub(super) learned: HashMap<Option<String>, Tokens>,
     lineages: u64,
+    /// When the store last failed to answer a question that could wait.
+    failed: Option<SystemTime>,
 }
 
 /// What was sent before of the history at hand.
@@ -191,6 +196,18 @@ impl State {
         for gone in self.works.drain(..surplus) {
             gone.cancel.cancel();
         }
+    }
+
+    /// Notes that the store failed to answer a question that could wait.
+    pub(super) fn note_failed(&mut self, now: SystemTime) {
+        self.failed = Some(now);
+    }
+
+    /// Whether the store has just failed: what can wait is not asked of it for a while, since each answer may be long in
+    /// coming.
+    pub(super) fn has_just_failed(&self, now: SystemTime) -> bool {
+        let since = self.failed.and_then(|failed| now.duration_since(failed).ok());
+        since.is_some_and(|since| since < REST)
     }
 
     /// Whether the store is to be asked about a history: once for each.

@@ -4,6 +4,14 @@ use plimsoll::wire::{Format, quote};
 
 use super::script::Chance;
 
+const HM: &str = r#"{"type":"thinking","thinking":"Hm.","signature":"c2ln"}"#;
+const SO: &str = r#"{"type":"thinking","thinking":"So.","signature":"c2ln"}"#;
+
+/// A body without the thinking that stands in it.
+pub(crate) fn without_thinking(body: &str) -> String {
+    body.replace(&format!("{HM},"), "").replace(&format!("{SO},"), "")
+}
+
 /// A step of a conversation.
 #[derive(Debug, Clone)]
 pub(crate) enum Step {
@@ -132,7 +140,7 @@ impl Talk {
                 }
                 if anthropic && *thinks {
                     return vec![format!(
-                        r#"{{"role":"assistant","content":[{{"type":"thinking","thinking":"Hm.","signature":"c2ln"}},{{"type":"text","text":{text}}}]}}"#
+                        r#"{{"role":"assistant","content":[{HM},{{"type":"text","text":{text}}}]}}"#
                     )];
                 }
                 vec![format!(r#"{{"role":"assistant","content":{text}}}"#)]
@@ -141,8 +149,7 @@ impl Talk {
                 let calls = ids.iter().map(|id| {
                     format!(r#"{{"type":"tool_use","id":"{id}","name":"Bash","input":{{"command":"cat {id}.rs"}}}}"#)
                 });
-                let thought = r#"{"type":"thinking","thinking":"So.","signature":"c2ln"}"#.to_owned();
-                let blocks: Vec<String> = thinks.then_some(thought).into_iter().chain(calls).collect();
+                let blocks: Vec<String> = thinks.then(|| SO.to_owned()).into_iter().chain(calls).collect();
                 vec![format!(r#"{{"role":"assistant","content":[{}]}}"#, blocks.join(","))]
             }
             Step::Calls { ids, thinks } if responses => {
