@@ -14,11 +14,13 @@ mod continuation;
 mod epoch;
 mod extract;
 mod ledger;
+mod places;
 mod plan;
 mod policy;
 mod profile;
 mod prompt;
 mod request;
+mod schedule;
 mod summary;
 mod summary_job;
 mod tail;
@@ -32,6 +34,7 @@ pub use extract::{Carried, Extract, Request, extract};
 pub use ledger::{
     Artifact, Command, Failure, Fix, Item, Ledger, LeftOut, Note, Outcome, PendingCall, Status, Todo, Touch, Words,
 };
+pub use places::places;
 pub use plan::{Plan, Skip, Summarise, plan};
 pub use policy::{FRAME_BOUND, MINIMAL_CONTINUATION, MINIMUM_MESSAGES, PlanOptions, SUMMARY_BOUND, ledger_bound};
 pub use profile::Profile;
@@ -40,5 +43,7 @@ pub use request::{
     Admission, Api, MOST_OUTPUT, Obstacle, Part, PartKind, RequestError, Room, Shrunk, Summariser, SummaryRequest,
     admit, least_output, summary_request,
 };
+pub use schedule::{Situation, Step, Supply, schedule};
 pub use summary::{SummaryError, extract_summary};
 pub use summary_job::SummaryJob;
+pub use tail::has_bound_turn;

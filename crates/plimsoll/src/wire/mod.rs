@@ -9,6 +9,7 @@ mod codex;
 mod detect;
 mod document;
 mod gemini;
+mod grown;
 mod json;
 mod lines;
 mod media;
@@ -27,6 +28,7 @@ mod usage;
 
 pub use detect::detect;
 pub use document::{Document, Entry, ParseOptions, parse};
+pub use grown::{Grown, MessageSpans};
 pub use json::{JsonError, Kind, MAX_DEPTH, Tape, Value};
 pub use oddity::{Oddity, OddityKind, ParseError};
 pub use overflow::{Overflow, OverflowKind, overflow};

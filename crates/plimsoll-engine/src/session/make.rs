@@ -1,0 +1,273 @@
+//! Making a summary: planned on what the model sees, recorded in terms of what the client sends.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use plimsoll::Bytes;
+use plimsoll::Tokens;
+use plimsoll::budget::{Count, Counting, MESSAGE_OVERHEAD, Measure, Meter, Thresholds, Trigger};
+use plimsoll::cap::Marker;
+use plimsoll::compact::{
+    Carried, ContinuationParts, Epoch, Plan, PlanOptions, Summarise, acknowledgement, continuation, places, plan,
+};
+use plimsoll::id::{ArtifactId, EpochId, SessionId};
+use plimsoll::transcript::{Message, Obligations};
+use plimsoll::wire::{Document, ParseOptions, parse};
+use plimsoll_store::{Compaction, Store};
+
+use super::history::History;
+use super::options::SessionOptions;
+use super::report::Reason;
+use super::work::Stage;
+use crate::compact::removed_bytes;
+use crate::event::Event;
+use crate::summarise::{self, Aborted, Cancel, Extract, Fallback, Job, Summariser, Summary};
+
+/// What a summary is made of, and by what.
+#[derive(Clone)]
+pub(super) struct Brief {
+    pub(super) history: Arc<History>,
+    pub(super) thresholds: Thresholds,
+    pub(super) trigger: Trigger,
+    pub(super) force: bool,
+    pub(super) instructions: Option<String>,
+    pub(super) options: Arc<SessionOptions>,
+    pub(super) meter: Arc<Mutex<Meter<Counting>>>,
+    pub(super) store: Store,
+    pub(super) session: SessionId,
+    pub(super) cancel: Cancel,
+    /// Asks nobody, and takes the extract.
+    pub(super) extract_only: bool,
+    /// Leaves the store alone: it has just failed.
+    pub(super) unstored: bool,
+}
+
+/// A summary that was made, as the epoch that it would be.
+pub(super) struct Made {
+    /// What it was made of.
+    brief: Brief,
+    pub(super) epoch: Epoch,
+    /// The name of the record.
+    pub(super) name: EpochId,
+    /// Whether the document is archived.
+    pub(super) archived: bool,
+    pub(super) told: Told,
+}
+
+impl Made {
+    /// What makes an extract at the same cut, and leaves the store alone.
+    pub(super) fn without_store(&self) -> Brief {
+        Brief { extract_only: true, unstored: true, cancel: Cancel::default(), ..self.brief.clone() }
+    }
+}
+
+impl fmt::Debug for Made {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Made").field("name", &self.name).field("told", &self.told).finish_non_exhaustive()
+    }
+}
+
+/// What is told of a summary.
+#[derive(Debug, Clone)]
+pub(super) struct Told {
+    pub(super) by: String,
+    pub(super) fallback: Option<Fallback>,
+    pub(super) carried: Carried,
+}
+
+/// Makes a summary, or says why there is none.
+pub(super) async fn make(brief: Brief) -> Stage {
+    match try_make(&brief).await {
+        Ok(made) => Stage::Made(Arc::new(made)),
+        Err(reason) => {
+            (brief.options.watch)(&Event::NotSummarised(reason.clone()));
+            Stage::Nothing(reason)
+        }
+    }
+}
+
+async fn try_make(brief: &Brief) -> Result<Made, Reason> {
+    let aborted = |_: Aborted| Reason::Skipped("the making of the summary was cancelled".to_owned());
+    if brief.cancel.is_cancelled() {
+        return Err(aborted(Aborted));
+    }
+    let history = &brief.history;
+    let not_understood = |error: plimsoll::wire::ParseError| Reason::NotUnderstood(error.to_string());
+    let options = read_options(history);
+    let original = parse(&history.bytes, &options).map_err(not_understood)?;
+    let sent = history.sent(&history.bytes);
+    let document = parse(&sent, &options).map_err(not_understood)?;
+    let (measure, summarise, recorded) = brief.plan(&document, &original)?;
+    (brief.options.watch)(&Event::Summarising { tokens: summarise.tokens_before });
+
+    let prefix = history.chain.prefix(recorded.removed.end).ok_or_else(unhashed)?;
+    let name = EpochId::new(&brief.session, prefix.as_bytes());
+    let artifact = brief.archive((&original, &recorded), (&document, &summarise), &name);
+    let recall = artifact.as_ref().map(ToString::to_string);
+    // The lock is taken for as long as that takes; texts are counted without it.
+    let counting = brief.lock_meter().count().clone();
+    let count = |text: &str| counting.text(text);
+    let job = Job {
+        document: &document,
+        measure: &measure,
+        plan: &summarise,
+        profile: &brief.options.profile,
+        instructions: brief.instructions.as_deref().or(brief.options.instructions.as_deref()),
+        recall: recall.as_deref().unwrap_or_default(),
+        count: &count,
+    };
+    // Without a store nobody else could repeat what a model says; what is extracted, everybody can.
+    let embedded = Extract::default();
+    let asked: &dyn Summariser = &*brief.options.summariser;
+    let alone = brief.extract_only || artifact.is_none();
+    let summariser = if alone { &embedded } else { asked };
+    let watch = |progress| (brief.options.watch)(&Event::Progress(progress));
+    let mut summary = summarise::summarise(summariser, &job, &brief.cancel, &watch).await.map_err(aborted)?;
+    let because = |reason: String| Some(Fallback { from: asked.service().name.clone(), reason });
+    if alone && !brief.extract_only && asked.service().name != summary.by {
+        summary.fallback =
+            because("the store cannot be used, and without it only an extract can be repeated".to_owned());
+    }
+    let mut text = brief.continuation(&job, &summary, &name);
+    if (job.count)(&text) > summarise.continuation_budget {
+        // It must shrink: what is over its bound gives way to what keeps to it.
+        let extract = summarise::summarise(&embedded, &job, &brief.cancel, &watch).await.map_err(aborted)?;
+        let reason = because(format!("it is over its bound of {} tokens", summarise.continuation_budget.0));
+        summary = Summary { calls: summary.calls, usage: summary.usage, fallback: reason, ..extract };
+        text = brief.continuation(&job, &summary, &name);
+    }
+    if brief.cancel.is_cancelled() {
+        return Err(aborted(Aborted));
+    }
+    (brief.options.watch)(&Event::Summarised {
+        summarizer: summary.by.clone(),
+        fallback: summary.fallback.as_ref().map(|fallback| fallback.reason.clone()),
+        calls: summary.calls,
+        usage: summary.usage,
+    });
+    let after = summarise.fixed_tokens + summarise.tail_tokens + (job.count)(&text) + MESSAGE_OVERHEAD;
+    let acknowledged = acknowledgement().to_owned();
+    let epoch = Epoch::new(history.format, &history.chain, &recorded, text, acknowledged, after);
+    let mut epoch = epoch.ok_or_else(unhashed)?;
+    epoch.summary = summary.text;
+    epoch.ledger = serde_json::to_value(&summary.ledger).unwrap_or_default();
+    epoch.artifact = recall;
+    epoch.policy = serde_json::json!({
+        "trigger": brief.trigger, "summarizer": summary.by, "thresholds": brief.thresholds,
+    });
+    let told = Told { by: summary.by, fallback: summary.fallback, carried: summary.carried };
+    Ok(Made { brief: brief.clone(), epoch, name, archived: artifact.is_some(), told })
+}
+
+/// How a body of a history is read again: as it was read before.
+pub(super) fn read_options(history: &History) -> ParseOptions {
+    ParseOptions::default().with_format(Some(history.format)).with_max_bytes(Bytes(u64::MAX))
+}
+
+fn unhashed() -> Reason {
+    Reason::Skipped("the history could not be hashed up to the cut; this is a fault of Plimsoll".to_owned())
+}
+
+/// The stored results that capped texts among the removed messages name: a summary may name them too, so pruning spares
+/// them as long as the epoch lives.
+fn named_in(sent: &Document<'_>, planned: &Summarise) -> Vec<ArtifactId> {
+    let removed = sent.transcript().messages.get(planned.removed.clone()).unwrap_or(&[]);
+    let texts = removed.iter().flat_map(Message::results).flat_map(|result| result.texts());
+    let named = texts.filter_map(|text| Marker::find(&text.decode()).and_then(|(_, marker)| marker.id));
+    let mut named: Vec<ArtifactId> = named.collect();
+    named.sort();
+    named.dedup();
+    named
+}
+
+impl Brief {
+    fn lock_meter(&self) -> std::sync::MutexGuard<'_, Meter<Counting>> {
+        self.meter.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Plans on what is sent, and says the plan in terms of what came.
+    fn plan(&self, sent: &Document<'_>, original: &Document<'_>) -> Result<(Measure, Summarise, Summarise), Reason> {
+        let mut measure = self.lock_meter().measure(sent);
+        let used = self.history.used().0;
+        measure.unrecorded = Some(used - measure.total).filter(|more| *more > Tokens::ZERO);
+        let mut thresholds = self.thresholds;
+        if self.trigger == Trigger::Threshold && measure.context() < thresholds.compact {
+            // It is planned ahead: what is due at the compaction threshold is made now.
+            thresholds.compact = thresholds.prepare;
+        }
+        let mut options = PlanOptions::new(sent.format(), self.trigger);
+        options.auto = self.options.policy.auto;
+        options.force = self.force;
+        let transcript = sent.transcript();
+        let summarise = match plan(transcript, &Obligations::of(transcript), &measure, &thresholds, &options) {
+            Plan::Summarise(summarise) => summarise,
+            Plan::Skipped(skip) => return Err(Reason::Skipped(skip.to_string())),
+            Plan::Infeasible { irreducible, limit } => return Err(Reason::Infeasible { irreducible, limit }),
+            other => return Err(Reason::Skipped(format!("a plan that this version cannot carry out: {other:?}"))),
+        };
+        let recorded = self.recorded(&summarise, sent, original)?;
+        Ok((measure, summarise, recorded))
+    }
+
+    /// The plan in terms of the messages as they came.
+    fn recorded(
+        &self,
+        summarise: &Summarise,
+        sent: &Document<'_>,
+        original: &Document<'_>,
+    ) -> Result<Summarise, Reason> {
+        let messages = original.transcript().messages.len();
+        let Some(in_force) = &self.history.in_force else {
+            return Ok(summarise.clone());
+        };
+        let epoch = &in_force.epoch;
+        let there = sent.transcript().messages.len();
+        let places = places(original, &self.history.edits(), epoch.removed.clone(), &epoch.retained, there);
+        let places = places.ok_or_else(unhashed)?;
+        let after_cut = places.iter().skip(summarise.removed.end).find_map(|place| *place);
+        let Some(cut) = after_cut.filter(|cut| *cut > epoch.prefix) else {
+            return Err(Reason::Skipped("nothing came since the last compaction that could leave".to_owned()));
+        };
+        let retained = summarise.retained.iter().filter_map(|index| places.get(*index).copied().flatten());
+        let mut recorded = summarise.clone();
+        recorded.retained = retained.collect();
+        recorded.removed = epoch.removed.start..cut;
+        recorded.omitted = Vec::new();
+        recorded.messages = messages;
+        Ok(recorded)
+    }
+
+    /// Archives the document as it came; `None` if that cannot be done.
+    fn archive(
+        &self,
+        (original, recorded): (&Document<'_>, &Summarise),
+        (sent, planned): (&Document<'_>, &Summarise),
+        name: &EpochId,
+    ) -> Option<EpochId> {
+        if self.unstored {
+            return None;
+        }
+        let compaction = Compaction {
+            epoch: name,
+            document: original.bytes(),
+            removed: &removed_bytes(original, recorded.removed.clone(), &recorded.retained),
+            artifacts: &named_in(sent, planned),
+            record: b"",
+            now: (self.options.clock)(),
+        };
+        self.store.archive_body(&compaction).ok().map(|archived| archived.epoch)
+    }
+
+    /// Writes the continuation message.
+    fn continuation(&self, job: &Job<'_>, summary: &Summary, name: &EpochId) -> String {
+        let recall = Some(job.recall).filter(|recall| !recall.is_empty());
+        let name = name.to_string();
+        continuation(&ContinuationParts {
+            epoch: recall.unwrap_or(&name),
+            summary: &summary.text,
+            ledger: summary.facts.as_deref(),
+            keeps_tail: job.plan.tail_messages() > 0,
+            recall,
+        })
+    }
+}
