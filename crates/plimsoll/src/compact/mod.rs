@@ -1,6 +1,7 @@
 //! Compaction: the older part of a conversation is replaced by a summary and carried facts, the tail stays verbatim.
 //!
-//! [`plan`] decides, as plain data, without calling anything; somebody writes a summary, [`extract`] for one, without a
+//! [`plan_or_reduce`] decides whether results that say nothing more are to be left out, or a part is to be summarised;
+//! [`apply_reductions`] does the one. For the other [`plan`] decides, as plain data, without calling anything; somebody writes a summary, [`extract`] for one, without a
 //! model; [`continuation`] frames it; [`apply`] turns all of it into edits. An [`Epoch`] records what was decided, named
 //! by the [`Chain`] hash of the prefix that it replaces.
 
@@ -13,6 +14,7 @@ mod ledger;
 mod plan;
 mod policy;
 mod profile;
+mod reduce;
 mod summary;
 mod tail;
 
@@ -27,4 +29,7 @@ pub use ledger::{
 pub use plan::{Plan, Skip, Summarise, plan};
 pub use policy::{FRAME_BOUND, MINIMAL_CONTINUATION, MINIMUM_MESSAGES, PlanOptions, SUMMARY_BOUND, ledger_bound};
 pub use profile::Profile;
+pub use reduce::{
+    CacheCost, Reason, Reduce, Reduced, Reduction, Replacement, apply_reductions, body, break_even, plan_or_reduce,
+};
 pub use summary::{SummaryError, extract_summary};

@@ -24,7 +24,7 @@ pub struct Command {
 }
 
 /// A command line as it is shown and compared.
-pub(super) fn shown(line: &str) -> String {
+pub(crate) fn shown(line: &str) -> String {
     // Where a program is told to go first is not what it is told to do.
     let line = line.trim();
     let bare = line.strip_prefix("cd ").and_then(|rest| rest.split_once("&&")).map_or(line, |(_, rest)| rest.trim());
