@@ -5,8 +5,8 @@ use std::time::SystemTime;
 use plimsoll::Tokens;
 use plimsoll::budget::{Counting, Meter, Policy, Trigger};
 use plimsoll::compact::{
-    Applied, Chain, ContinuationParts, Epoch, Extract, FRAME_BOUND, Plan, PlanOptions, Profile, Request, Summarise,
-    acknowledgement, apply, continuation, extract, plan,
+    Applied, Chain, ContinuationParts, Epoch, Extract, FRAME_BOUND, Plan, PlanOptions, Profile, Reduce, Request,
+    Summarise, acknowledgement, apply, continuation, extract, plan_or_reduce,
 };
 use plimsoll::id::{EpochId, SessionId};
 use plimsoll::transcript::Obligations;
@@ -14,7 +14,7 @@ use plimsoll::wire::{Document, Edit};
 use plimsoll_store::{Compaction, Store};
 
 use crate::report::{CountedBy, Outcome, Report};
-use crate::{EngineError, judge};
+use crate::{EngineError, judge, reduce};
 
 /// What a compaction by hand is asked for.
 #[derive(Debug, Clone, Default)]
@@ -37,6 +37,8 @@ pub struct CompactOptions {
     pub policy: Policy,
     /// Takes a conversation that is too short to be worth it.
     pub force: bool,
+    /// Always writes a summary, though leaving out old results might do.
+    pub summary_only: bool,
 }
 
 /// A compaction: what to tell, and what to change.
@@ -88,6 +90,7 @@ pub fn compact(
         artifact: None,
         epoch: None,
         unrecorded: measure.unrecorded,
+        reductions: None,
         break_even_turns: None,
     };
 
@@ -97,7 +100,27 @@ pub fn compact(
     plan_options.force = options.force;
     plan_options.keep_tokens = options.keep_tokens;
     plan_options.target_tokens = options.target_tokens;
-    let summarise = match plan(transcript, &obligations, &measure, &judged.thresholds, &plan_options) {
+    // Whoever says what a summary should heed wants one.
+    plan_options.reduce = !options.summary_only && options.instructions.is_none();
+    let decide = |plan_options: &PlanOptions, meter: &Meter<Counting>| {
+        plan_or_reduce(document, &obligations, &measure, meter, &judged.thresholds, plan_options)
+    };
+    let mut planned = decide(&plan_options, &meter);
+    let chain = Chain::of(document);
+    let session = session_of(document, &chain);
+    if let Plan::Reduce(reduce) = &planned {
+        stage(if store.is_some() { "archiving" } else { "reducing" });
+        let named = (&session, &chain);
+        let done = reduce::reduce(document, reduce, named, options.target_tokens, &mut meter, store, now)?;
+        if let Some(done) = done {
+            reduced(&mut report, reduce, &done);
+            return Ok(Compacted { report, edits: done.edits });
+        }
+        // What was to leave could not be kept whole: then a summary is made after all.
+        plan_options.reduce = false;
+        planned = decide(&plan_options, &meter);
+    }
+    let summarise = match planned {
         Plan::Summarise(summarise) => summarise,
         Plan::Skipped(skip) => {
             report.reason = Some(skip.to_string());
@@ -112,8 +135,6 @@ pub fn compact(
     };
 
     stage("summarising");
-    let chain = Chain::of(document);
-    let session = session_of(document, &chain);
     let prefix = chain.prefix(summarise.removed.end).ok_or(EngineError::Chain)?;
     let epoch = EpochId::new(&session, prefix.as_bytes());
     let made = make(document, &summarise, &epoch, options, &mut meter)?;
@@ -264,6 +285,18 @@ fn finish(report: &mut Report, made: &Made, summarise: &Summarise) {
     report.summarizer = Some("extract");
     report.summary_tokens = Some(made.summary_tokens);
     report.carried = Some(made.extract.carried);
+}
+
+/// Tells of reductions that were enough.
+fn reduced(report: &mut Report, reduce: &Reduce, done: &reduce::Done) {
+    report.outcome = Outcome::Applied;
+    report.tokens_after = done.tokens_after;
+    report.messages_after = done.messages_after;
+    report.kept_tail_messages = reduce.messages.saturating_sub(done.prefix);
+    report.reductions = Some(done.reductions.clone());
+    report.break_even_turns = Some(reduce.break_even_turns);
+    report.epoch = done.epoch.as_ref().map(ToString::to_string);
+    report.artifact.clone_from(&report.epoch);
 }
 
 fn infeasible(irreducible: Tokens, limit: Tokens, options: &CompactOptions) -> String {

@@ -6,6 +6,8 @@ use plimsoll::token::Method;
 use plimsoll::wire::Format;
 use serde::Serialize;
 
+use crate::reduce::Reductions;
+
 /// How a compaction ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -70,6 +72,8 @@ pub struct Report {
     pub epoch: Option<String>,
     /// Tokens that usage reports and the transcript does not record.
     pub unrecorded: Option<Tokens>,
+    /// What was left out, where that was enough and no summary was written.
+    pub reductions: Option<Reductions>,
     /// After how many turns the rewritten prefix has paid for itself.
     pub break_even_turns: Option<u64>,
 }

@@ -150,7 +150,9 @@ impl Document<'_> {
         };
         match self.format {
             Format::Gemini => format!(r#"{{"text":{quoted}}}"#).into_bytes(),
-            Format::OpenaiResponses | Format::Codex => format!(r#"{{"type":"input_text","text":{quoted}}}"#).into_bytes(),
+            Format::OpenaiResponses | Format::Codex => {
+                format!(r#"{{"type":"input_text","text":{quoted}}}"#).into_bytes()
+            }
             Format::Anthropic | Format::OpenaiChat | Format::ClaudeCode => {
                 let mut block = format!(r#"{{"type":"text","text":{quoted}"#).into_bytes();
                 // A mark of the cache on it marks the place, not the picture.

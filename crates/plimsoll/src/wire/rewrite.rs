@@ -47,7 +47,9 @@ pub enum RewriteError {
         reason: &'static str,
     },
     /// A piece of a message is none that a text may stand for.
-    #[error("cannot replace block {block} of message {message}: it is no text of a tool's result and no picture or file of the user's side")]
+    #[error(
+        "cannot replace block {block} of message {message}: it is no text of a tool's result and no picture or file of the user's side"
+    )]
     Piece {
         /// The message's index.
         message: usize,

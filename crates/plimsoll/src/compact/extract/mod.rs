@@ -13,6 +13,10 @@ mod corpus;
 #[cfg(test)]
 mod rounds;
 #[cfg(test)]
+mod shapes;
+#[cfg(test)]
+mod survival;
+#[cfg(test)]
 mod tests;
 
 use std::ops::Range;

@@ -49,6 +49,8 @@ pub struct Reduced {
     pub prefix: usize,
     /// How many messages the conversation had when this was planned.
     pub messages: usize,
+    /// How many it has afterwards: a message whose every block is thinking that cannot stay leaves as a whole.
+    pub messages_after: usize,
     /// The bytes of the document that leave, ascending.
     pub removed: Vec<Range<u64>>,
     /// What the conversation counted before.
@@ -172,11 +174,22 @@ pub fn apply_reductions<C: Count>(
         edits,
         prefix: replaced.last().map_or(0, |replaced| replaced.message + 1),
         messages: reduce.messages,
+        messages_after: messages - emptied(transcript, &omitted),
         removed,
         tokens_before: measure.total,
         tokens_after: measure.total - saved,
         replaced,
     })
+}
+
+/// How many messages are left without a block.
+fn emptied(transcript: &Transcript<'_>, omitted: &[(usize, usize)]) -> usize {
+    let runs = omitted.chunk_by(|one, other| one.0 == other.0);
+    let whole = |run: &&[(usize, usize)]| {
+        let message = run.first().and_then(|(message, _)| transcript.messages.get(*message));
+        message.is_some_and(|message| message.blocks.len() == run.len())
+    };
+    runs.filter(whole).count()
 }
 
 /// The edits of replaced pieces, with the thinking left out that was signed over what changed.

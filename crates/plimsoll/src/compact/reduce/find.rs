@@ -8,13 +8,13 @@ use super::{Reason, Reduction};
 use crate::Tokens;
 use crate::budget::{Count, Measure, Meter};
 use crate::cap::RecallFooter;
+use crate::compact::ledger::Touch;
 use crate::compact::ledger::calls::{self, Reading};
 use crate::compact::ledger::commands;
 use crate::compact::ledger::line::one_line;
 use crate::compact::ledger::notation::span;
 use crate::compact::ledger::outcome::{self, Outcome, Told};
 use crate::compact::ledger::verbs::{touch_of, verbs};
-use crate::compact::ledger::Touch;
 use crate::transcript::{Block, BlockKind, CallKind, Media, MediaKind, Obligations, Role, ToolCall, ToolResult};
 use crate::wire::Document;
 
@@ -138,7 +138,9 @@ impl<'t, 'a> Exchange<'t, 'a> {
         let looks = |touch: Touch| matches!(touch, Touch::Read | Touch::Listed);
         let touches = &self.reading.touches;
         match &self.reading.command {
-            Some(command) => is_simple(command) && !touches.is_empty() && touches.iter().all(|(_, touch)| looks(*touch)),
+            Some(command) => {
+                is_simple(command) && !touches.is_empty() && touches.iter().all(|(_, touch)| looks(*touch))
+            }
             None if touches.is_empty() => {
                 let tool = self.name.rsplit("__").next().unwrap_or(&self.name);
                 touch_of(&verbs(tool)).is_some_and(looks)

@@ -47,6 +47,17 @@ pub enum Reason {
 }
 
 impl Reason {
+    /// Its name, as serialised.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::ReadAgain => "read_again",
+            Self::Changed => "changed",
+            Self::Repeated => "repeated",
+            Self::Old => "old",
+            Self::Media => "media",
+        }
+    }
+
     /// Whether something later stands for it.
     pub const fn is_superseded(self) -> bool {
         matches!(self, Self::ReadAgain | Self::Changed | Self::Repeated)
@@ -184,8 +195,7 @@ impl<C: Count> Reducer<'_, '_, C> {
             return None;
         }
         let old = self.old()?;
-        let found =
-            find::find(self.document, self.obligations, self.measure, self.meter, old, self.window());
+        let found = find::find(self.document, self.obligations, self.measure, self.meter, old, self.window());
         let mut chosen: Vec<Reduction> = Vec::new();
         let mut gained = Tokens::ZERO;
         for kind in [found.superseded, found.large, found.media] {

@@ -37,7 +37,11 @@ pub(super) fn placeholder(reduction: &Reduction, id: &str) -> String {
 /// Whether a text is a placeholder. Nothing more can be left out of it.
 pub(super) fn is_placeholder(text: &str) -> bool {
     let line = text.lines().next().unwrap_or("");
-    line.starts_with(OPENING) && line.contains(LEFT_OUT) && line.contains(ID) && line.ends_with(']') && text.len() < 1_024
+    line.starts_with(OPENING)
+        && line.contains(LEFT_OUT)
+        && line.contains(ID)
+        && line.ends_with(']')
+        && text.len() < 1_024
 }
 
 #[cfg(test)]

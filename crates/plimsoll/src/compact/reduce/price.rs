@@ -40,7 +40,8 @@ impl CacheCost {
     /// assert_eq!(CacheCost::of_prices(0.0, Some(0.5), None), CacheCost::default());
     /// ```
     pub fn of_prices(input: f64, read: Option<f64>, write: Option<f64>) -> Self {
-        let Some(read) = read.filter(|read| input > 0.0 && input.is_finite() && *read >= 0.0 && read.is_finite()) else {
+        let Some(read) = read.filter(|read| input > 0.0 && input.is_finite() && *read >= 0.0 && read.is_finite())
+        else {
             return Self::default();
         };
         // Who does not name a price for writing charges that of plain input.

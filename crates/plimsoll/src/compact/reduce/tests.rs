@@ -71,7 +71,8 @@ fn arguments(tool: &str, about: &str) -> Value {
     }
 }
 
-const PIXEL: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+const PIXEL: &str =
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
 /// Writes a session in a format; where it thinks, calls and answers are signed.
 fn write(moves: &[Move], format: Format, thinks: bool) -> String {
@@ -283,7 +284,9 @@ fn mechanism_29_reductions_leave_room_for_many_turns_or_are_not_made() {
     // 200,000 tokens of window: it compacts at 153,000, and a reduction must save 20,000.
     let filled = |large: usize, rest: usize| {
         let mut moves = vec![Ask, run("a", large)];
-        moves.extend((0..rest).flat_map(|at| [Ask, Move::Call { tool: "Bash", about: at.to_string(), answer: text(at, 990), fails: false }, Say]));
+        moves.extend((0..rest).flat_map(|at| {
+            [Ask, Move::Call { tool: "Bash", about: at.to_string(), answer: text(at, 990), fails: false }, Say]
+        }));
         moves
     };
     let (little, much) = (filled(15_000, 140), filled(45_000, 105));
@@ -302,7 +305,9 @@ fn mechanism_29_reductions_leave_room_for_many_turns_or_are_not_made() {
 fn small_gains_at_the_front_do_not_rewrite_the_whole_prefix() {
     // The first result saves little, and everything stands behind it.
     let mut moves = vec![Ask, run("a", 1_300)];
-    moves.extend((0..40).flat_map(|at| [Ask, Move::Call { tool: "Bash", about: at.to_string(), answer: text(at, 700), fails: false }, Say]));
+    moves.extend((0..40).flat_map(|at| {
+        [Ask, Move::Call { tool: "Bash", about: at.to_string(), answer: text(at, 700), fails: false }, Say]
+    }));
     moves.extend([run("bb", 30_000), Say, Ask]);
     let body = write(&moves, Format::Anthropic, false);
     let document = view(&body, Format::Anthropic);
@@ -393,13 +398,29 @@ fn mechanism_9_reasoning_items_stay_with_what_follows_them() {
 
 #[test]
 fn files_of_programs_are_summarised_instead() {
-    let line = |at: usize, payload: Value| format!("{}\n", json!({"timestamp": format!("2026-01-01T00:00:{at:02}Z"), "type": "response_item", "payload": payload}));
-    let mut rollout = format!("{}\n", json!({"timestamp": "2026-01-01T00:00:00Z", "type": "session_meta", "payload": {"id": "x"}}));
+    let line = |at: usize, payload: Value| {
+        format!(
+            "{}\n",
+            json!({"timestamp": format!("2026-01-01T00:00:{at:02}Z"), "type": "response_item", "payload": payload})
+        )
+    };
+    let mut rollout =
+        format!("{}\n", json!({"timestamp": "2026-01-01T00:00:00Z", "type": "session_meta", "payload": {"id": "x"}}));
     for at in 1..20 {
-        rollout += &line(at, json!({"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Go"}]}));
-        rollout += &line(at, json!({"type": "function_call", "call_id": format!("c{at}"), "name": "shell", "arguments": "{\"command\":[\"make\"]}"}));
-        rollout += &line(at, json!({"type": "function_call_output", "call_id": format!("c{at}"), "output": text(at, 9_000)}));
-        rollout += &line(at, json!({"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Done"}]}));
+        rollout +=
+            &line(at, json!({"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Go"}]}));
+        rollout += &line(
+            at,
+            json!({"type": "function_call", "call_id": format!("c{at}"), "name": "shell", "arguments": "{\"command\":[\"make\"]}"}),
+        );
+        rollout += &line(
+            at,
+            json!({"type": "function_call_output", "call_id": format!("c{at}"), "output": text(at, 9_000)}),
+        );
+        rollout += &line(
+            at,
+            json!({"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Done"}]}),
+        );
     }
     let decided = planned(&view(&rollout, Format::Codex), &by_hand(60_000), 200_000);
     assert!(matches!(decided, Plan::Summarise(_)), "{decided:?}");
@@ -451,13 +472,23 @@ fn moves() -> impl Strategy<Value = Vec<Move>> {
     prop::collection::vec(step, 1..24)
 }
 
-fn holds(moves: &[Move], format: Format, thinks: bool, options: &PlanOptions, window: u64) -> Result<(), TestCaseError> {
+fn holds(
+    moves: &[Move],
+    format: Format,
+    thinks: bool,
+    options: &PlanOptions,
+    window: u64,
+) -> Result<(), TestCaseError> {
     let body = write(moves, format, thinks);
     let document = view(&body, format);
     let Some((reduce, done)) = reduced(&document, options, window) else {
         return Ok(());
     };
-    prop_assert_eq!(&planned(&document, options, window), &Plan::Reduce(reduce.clone()), "the same input, the same plan");
+    prop_assert_eq!(
+        &planned(&document, options, window),
+        &Plan::Reduce(reduce.clone()),
+        "the same input, the same plan"
+    );
     let bytes = done.bytes(&document).unwrap().into_owned();
     let after = parse(&bytes, &ParseOptions::default().with_format(Some(format))).unwrap();
 
@@ -465,6 +496,7 @@ fn holds(moves: &[Move], format: Format, thinks: bool, options: &PlanOptions, wi
     prop_assert!(bytes.len() < body.len());
     prop_assert!(done.tokens_after < done.tokens_before);
     prop_assert_eq!(Meter::new(Characters).measure(&after).total, done.tokens_after);
+    prop_assert_eq!(after.transcript().messages.len(), done.messages_after);
     if let Some(target) = options.target_tokens {
         prop_assert!(reduce.tokens_after <= target);
     }
