@@ -167,6 +167,10 @@ impl Gather {
                     self.note(one_line(passage, NOTE), true);
                 }
             }
+            // What only announces the next call says less than what was said before it.
+            if announces(&text) && self.report.is_some() {
+                continue;
+            }
             self.report = Some(text.clone().into_owned());
             self.trail.last_text = Some(text.into_owned());
         }
@@ -291,6 +295,12 @@ fn append(words: &mut String, more: &str) {
         }
         words.push_str(more);
     }
+}
+
+/// Whether a text of the model only says that something is to be done next.
+fn announces(text: &str) -> bool {
+    let text = text.trim();
+    text.chars().count() < 60 && text.ends_with([':', '：'])
 }
 
 /// Whether a sentence of the model says what it decided or found to be the cause.

@@ -21,7 +21,7 @@ mod record;
 pub(crate) mod select;
 
 mod sentence;
-mod shell;
+pub(crate) mod shell;
 mod standing;
 mod todo_tools;
 mod todos;

@@ -14,6 +14,7 @@ use crate::compact::ledger::commands;
 use crate::compact::ledger::line::one_line;
 use crate::compact::ledger::notation::span;
 use crate::compact::ledger::outcome::{self, Outcome, Told};
+use crate::compact::ledger::shell::is_simple;
 use crate::compact::ledger::verbs::{touch_of, verbs};
 use crate::transcript::{Block, BlockKind, CallKind, Media, MediaKind, Obligations, Role, ToolCall, ToolResult};
 use crate::wire::Document;
@@ -167,13 +168,6 @@ impl<'t, 'a> Exchange<'t, 'a> {
     }
 }
 
-/// Whether a command line is one program and its arguments, so that its output is of nothing else.
-fn is_simple(command: &str) -> bool {
-    let command = command.trim();
-    let bare = command.strip_prefix("cd ").and_then(|rest| rest.split_once("&&")).map_or(command, |(_, rest)| rest);
-    !bare.contains(['|', ';', '&', '\n', '>', '<', '`', '$'])
-}
-
 fn plain_path(path: &str) -> &str {
     path.strip_prefix("./").unwrap_or(path)
 }
@@ -267,6 +261,7 @@ impl<C: Count> Finder<'_, '_, C> {
         let ended = match exchange.told.outcome {
             Outcome::Exit(status) if status != 0 => Some(format!("exit code {status}")),
             Outcome::Failed => Some("failed".to_owned()),
+            Outcome::Refused => Some("refused by the user".to_owned()),
             _ => None,
         };
         let reduction = Reduction {
