@@ -11,6 +11,8 @@ mod narrative;
 #[cfg(test)]
 mod corpus;
 #[cfg(test)]
+mod examples;
+#[cfg(test)]
 mod rounds;
 #[cfg(test)]
 mod shapes;

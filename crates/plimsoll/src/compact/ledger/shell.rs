@@ -134,8 +134,11 @@ fn is_path(word: &str) -> bool {
         || word.rsplit_once('.').is_some_and(|(stem, extension)| {
             !stem.is_empty() && (1..=8).contains(&extension.len()) && extension.chars().all(char::is_alphanumeric)
         });
+    // Folders of some frameworks stand in parentheses: `app/(protected)/page.tsx`.
+    let parentheses = word.contains(['(', ')']) && !(word.contains("/(") && word.contains(")/"));
     named
-        && !word.contains(['$', '*', '{', '(', ')', '<', '='])
+        && !parentheses
+        && !word.contains(['$', '*', '{', '<', '='])
         && !word.contains("://")
         && word.chars().any(char::is_alphabetic)
 }
@@ -181,6 +184,7 @@ mod tests {
             "nl -ba 'src/(x)/a.rs' | sed -n '1,9p'",
             "rg -n \"a|b && rm\" src 2>/dev/null | head -5",
             "cd /w && ls -la; cat x.md",
+            "sed -n '1,9p' 'src/app/(protected)/a.tsx'",
             "find . -name '*.rs' | sort | uniq -c",
         ] {
             assert!(only_looks(looks), "{looks}");

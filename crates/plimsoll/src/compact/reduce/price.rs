@@ -30,26 +30,22 @@ impl CacheCost {
     /// A tenth for reading, a quarter more for writing.
     pub(in crate::compact) const DEFAULT: Self = Self { read: 100, write: 1_250 };
 
-    /// Takes the prices of a model, all in the same unit: of plain input, of cached input, of writing the cache. What is
-    /// no price leaves the default: no input price, or numbers that are negative or not finite.
+    /// Takes the prices of a model, all in the same unit: of plain input, of input read from the cache, of input written
+    /// to it. Without a price of input the default stays.
     ///
     /// ```
     /// use plimsoll::compact::CacheCost;
-    /// assert_eq!(CacheCost::of_prices(3.0, Some(0.3), Some(3.75)), CacheCost { read: 100, write: 1_250 });
-    /// assert_eq!(CacheCost::of_prices(2.0, Some(0.5), None), CacheCost { read: 250, write: 1_000 });
-    /// assert_eq!(CacheCost::of_prices(0.0, Some(0.5), None), CacheCost::default());
+    /// assert_eq!(CacheCost::of_prices(3_000_000, 300_000, 3_750_000), CacheCost { read: 100, write: 1_250 });
+    /// assert_eq!(CacheCost::of_prices(2_000_000, 500_000, 2_000_000), CacheCost { read: 250, write: 1_000 });
+    /// assert_eq!(CacheCost::of_prices(0, 0, 0), CacheCost::default());
     /// ```
-    pub fn of_prices(input: f64, read: Option<f64>, write: Option<f64>) -> Self {
-        let Some(read) = read.filter(|read| input > 0.0 && input.is_finite() && *read >= 0.0 && read.is_finite())
-        else {
+    pub fn of_prices(input: u64, read: u64, write: u64) -> Self {
+        if input == 0 {
             return Self::default();
-        };
-        // Who does not name a price for writing charges that of plain input.
-        let write = write.filter(|write| *write >= 0.0 && write.is_finite()).unwrap_or(input);
-        let thousandths = |price: f64| {
-            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to its range")]
-            let rounded = (price / input * 1_000.0).round().clamp(0.0, 1_000_000.0) as u32;
-            rounded
+        }
+        let thousandths = |price: u64| {
+            let rounded = (u128::from(price) * 1_000 + u128::from(input) / 2) / u128::from(input);
+            u32::try_from(rounded).unwrap_or(u32::MAX)
         };
         Self { read: thousandths(read), write: thousandths(write) }
     }
