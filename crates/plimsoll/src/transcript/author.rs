@@ -99,7 +99,8 @@ pub fn typed_words(text: &str) -> Cow<'_, str> {
 /// What a person asked for, where an editor's notes stand before it.
 fn past_preamble(text: &str) -> &str {
     const REQUEST: &str = "## My request for Codex:";
-    let noted = ["# Context from my IDE setup:", "# Files mentioned by the user:"].iter().any(|note| text.starts_with(note));
+    let noted =
+        ["# Context from my IDE setup:", "# Files mentioned by the user:"].iter().any(|note| text.starts_with(note));
     let asked = text.split_once(REQUEST).filter(|_| noted);
     asked.map_or(text, |(_, asked)| asked.trim())
 }
@@ -167,7 +168,8 @@ mod tests {
             "<command-namespace>mine</command-namespace>"
         );
         assert_eq!(typed_words("  if a < b then c  "), "if a < b then c");
-        let noted = "# Context from my IDE setup:\n\n## Open tabs:\n- a.rs\n\n## My request for Codex:\nfix `a < b`\n";
+        let noted =
+            "# Context from my IDE setup:\n\n## Open tabs:\n- a.rs\n\n## My request for Codex:\nfix `a < b`\n";
         assert_eq!(typed_words(noted), "fix `a < b`");
     }
 

@@ -66,11 +66,11 @@ fn mechanism_3_a_chain_of_compactions_never_cuts_into_a_pair() {
         Step::Results { ids: vec![Some(0), Some(1)], text: false },
         Step::Say,
     ];
-    let more = anthropic(&turn.repeat(2));
+    let more = anthropic(&[turn.clone(), turn.clone()].concat());
     let (_, inner) = more.split_once("\"messages\":[").unwrap();
     let inner = inner.strip_suffix("]}").unwrap();
     for keep in [0, 60, 130, 220] {
-        let mut body = anthropic(&turn.repeat(5));
+        let mut body = anthropic(&std::iter::repeat_n(turn.clone(), 5).flatten().collect::<Vec<_>>());
         for round in 0..5 {
             let document = read(&body, Format::Anthropic);
             let Plan::Summarise(planned) = forced(&document, keep + round) else { panic!("nothing to do") };

@@ -91,7 +91,8 @@ pub(crate) fn read(result: &ToolResult<'_>, is_command: bool) -> Told {
     let status = if is_command { exit_status(&head).or_else(|| exit_status(&tail)) } else { None };
     let aborts = head.starts_with("<tool_use_error>") || head.starts_with("aborted");
     let error = || error_line(&head).or_else(|| error_line(&tail));
-    let refused = result.is_error != Some(false) && REFUSALS.iter().any(|refusal| head.trim_start().starts_with(refusal));
+    let refused =
+        result.is_error != Some(false) && REFUSALS.iter().any(|refusal| head.trim_start().starts_with(refusal));
     let outcome = match (status, result.is_error) {
         _ if refused => Outcome::Refused,
         (Some(status), _) => Outcome::Exit(status),
@@ -107,10 +108,7 @@ pub(crate) fn read(result: &ToolResult<'_>, is_command: bool) -> Told {
     let error = (outcome.is_failure() && outcome != Outcome::Refused).then(|| {
         let tells = |line: &String| !line.is_empty() && exit_status(line).is_none() && !is_frame(line);
         let last = || tail.lines().rev().map(clean).find(tells).filter(|_| is_command);
-        error()
-            .or_else(last)
-            .or_else(|| head.lines().map(clean).find(tells))
-            .map(|line| one_line(&line, LINE))
+        error().or_else(last).or_else(|| head.lines().map(clean).find(tells)).map(|line| one_line(&line, LINE))
     });
     let sum = is_command
         .then(|| tail.lines().rev().take(40).map(clean).find(|line| sums_up(line)).map(|line| one_line(&line, LINE)));

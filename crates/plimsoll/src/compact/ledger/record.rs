@@ -76,7 +76,8 @@ impl Gather {
         // Looking at files, and patching them, is told by the items.
         let is_told = |line: &String| {
             let tells = !failed && !reading.touches.is_empty();
-            tells && (shell::only_looks(line) || (line.starts_with("apply_patch") && line.contains("*** Begin Patch")))
+            tells
+                && (shell::only_looks(line) || (line.starts_with("apply_patch") && line.contains("*** Begin Patch")))
         };
         let raw = reading.command.clone().unwrap_or_default();
         if let Some(line) = command.filter(|line| !line.is_empty() && !is_told(&raw)) {

@@ -7,7 +7,8 @@ const READERS: [&str; 9] = ["cat", "head", "tail", "nl", "less", "more", "bat", 
 
 /// Programs that only look, beside those that print the files they are given.
 const LOOKERS: [&str; 16] = [
-    "grep", "rg", "egrep", "ag", "ls", "find", "tree", "pwd", "cd", "sort", "uniq", "cut", "stat", "file", "which", "du",
+    "grep", "rg", "egrep", "ag", "ls", "find", "tree", "pwd", "cd", "sort", "uniq", "cut", "stat", "file", "which",
+    "du",
 ];
 
 /// A command line without what stands in quotes in it: what is left are programs, plain words and operators.
@@ -189,7 +190,9 @@ mod tests {
         ] {
             assert!(only_looks(looks), "{looks}");
         }
-        for does in ["cat a > b", "sed -i s/a/b/ x.rs", "cat x.rs && cargo test", "find . -delete", "make", "", "cat $(make)"] {
+        for does in
+            ["cat a > b", "sed -i s/a/b/ x.rs", "cat x.rs && cargo test", "find . -delete", "make", "", "cat $(make)"]
+        {
             assert!(!only_looks(does), "{does}");
         }
     }

@@ -40,8 +40,12 @@ impl Words {
             .flat_map(|words| Passage::all(&words.text).into_iter().map(|passage| (words.turn, passage)))
             .filter(|(_, passage)| passage.cancels || passage.changes)
             .collect();
-        let part =
-            |text: &str, changed_by: Option<u32>| Self { turn: self.turn, part: true, text: text.to_owned(), changed_by };
+        let part = |text: &str, changed_by: Option<u32>| Self {
+            turn: self.turn,
+            part: true,
+            text: text.to_owned(),
+            changed_by,
+        };
         let mut parts: Vec<Self> = Vec::new();
         let mut paste: Option<std::ops::Range<usize>> = None;
         let passages = passages(&self.text);
