@@ -181,7 +181,8 @@ impl Epoch {
             return Err(ReplayError::OtherHistory { prefix: self.prefix });
         }
         if self.is_of_reductions() {
-            return Ok(reduce::edits(document, self.format, &self.reductions, self.messages)?.0);
+            let omitted = reduce::omitted(document, &self.reductions, self.messages);
+            return Ok(reduce::edits(document, &self.reductions, &omitted)?);
         }
         refuse_breaks(document, self.removed.clone(), &self.retained)?;
         let omitted = tail::omitted(transcript, self.format, self.removed.end, self.messages);

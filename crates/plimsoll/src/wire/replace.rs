@@ -130,13 +130,11 @@ impl Document<'_> {
         let Some(value) = tape.root(self.bytes).filter(|value| value.kind() == Kind::Object) else {
             return false;
         };
-        match value.get("type").and_then(super::Value::text) {
-            Some(kind) => MEDIA_TYPES.iter().any(|name| kind.is(name)),
-            None => {
-                let keys = ["inlineData", "inline_data", "fileData", "file_data"];
-                self.format == Format::Gemini && keys.iter().any(|key| value.get(key).is_some())
-            }
+        if let Some(kind) = value.get("type").and_then(super::Value::text) {
+            return MEDIA_TYPES.iter().any(|name| kind.is(name));
         }
+        let keys = ["inlineData", "inline_data", "fileData", "file_data"];
+        self.format == Format::Gemini && keys.iter().any(|key| value.get(key).is_some())
     }
 
     fn written_as(&self, place: Place, text: &str) -> Vec<u8> {

@@ -34,6 +34,7 @@ fn says(text: &str) -> Value {
 }
 
 /// A call with what the model says before it, and its answer.
+#[expect(clippy::needless_pass_by_value, reason = "it is written where it is used")]
 fn calls(id: &str, text: &str, name: &str, input: Value, answer: &str, fails: bool) -> [Value; 2] {
     let call = json!({"type": "tool_use", "id": id, "name": name, "input": input});
     let content = if text.is_empty() { json!([call]) } else { json!([{"type": "text", "text": text}, call]) };
@@ -279,9 +280,8 @@ fn mechanism_19_what_is_done_is_not_done_again_and_the_current_request_is_the_on
     // The cut is inside the second turn: its last call stays.
     let extract = told(&body(&messages), 2, 900, true);
     let section = |number: u8| {
-        let from = extract.summary.find(&format!("## {number}. ")).unwrap();
-        let rest = &extract.summary[from + 3..];
-        rest[..rest.find("\n## ").unwrap_or(rest.len())].to_owned()
+        let (_, rest) = extract.summary.split_once(&format!("## {number}. ")).unwrap();
+        rest.split("\n## ").next().unwrap().to_owned()
     };
     assert!(section(1).contains("Asked last:\n- [2] Sort them by date, newest first."), "{}", extract.summary);
     assert!(section(8).contains("inside the work on message 2"), "{}", section(8));

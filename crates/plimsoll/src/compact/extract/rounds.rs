@@ -241,7 +241,9 @@ fn read_all(messages: &[Value]) -> String {
         }
     }
     let mut text = String::new();
-    messages.iter().for_each(|message| read(message, &mut text));
+    for message in messages {
+        read(message, &mut text);
+    }
     text
 }
 

@@ -94,10 +94,13 @@ pub(super) fn fact(random: &mut Random) -> String {
     facts[random.below(facts.len())](n, m, d)
 }
 
+/// How a limit and its change are said, given the two numbers.
+type Change = fn(usize, usize) -> (String, String);
+
 /// The `nth` limit, and the later message that changes it, in the same language. No two of them speak of the same.
 pub(super) fn change(random: &mut Random, nth: usize) -> (String, String) {
     let (n, m) = (random.below(900) + 100, random.below(900) + 1_100);
-    let changes: [fn(usize, usize) -> (String, String); 8] = [
+    let changes: [Change; 8] = [
         |n, m| (format!("The upload limit is {n} files."), format!("The upload limit is now {m} files, not {n}.")),
         |n, m| (format!("Use port {n} for staging."), format!("Actually use port {m} for staging instead.")),
         |n, m| (format!("Das Zeitlimit ist {n} Sekunden."), format!("Das Zeitlimit ist jetzt {m} Sekunden.")),

@@ -46,7 +46,7 @@ impl Told {
             let (limit, later) = change(random, self.changed.len());
             said.push(limit.clone());
             self.changed.push((limit, Some(later)));
-        } else if self.turn % 4 == 0
+        } else if self.turn.is_multiple_of(4)
             && let Some((limit, later)) = self.changed.last()
             && let Some(later) = later.clone()
         {

@@ -12,7 +12,7 @@ use crate::budget::{Count, Meter};
 use crate::compact::apply::omitted_tokens;
 use crate::compact::{ApplyError, tail};
 use crate::transcript::{Block, BlockKind, Transcript};
-use crate::wire::{Document, Edit, Format, Replace, SpliceError, splice};
+use crate::wire::{Document, Edit, Replace, SpliceError, splice};
 
 /// A piece that left, and the text that stands in its place: enough to do it again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -168,7 +168,8 @@ pub fn apply_reductions<C: Count>(
         replaced.push(Replacement { message, block, part, text, artifact: id.clone() });
     }
     removed.sort_by_key(|range| range.start);
-    let (edits, omitted) = edits(document, document.format(), &replaced, reduce.messages)?;
+    let omitted = omitted(document, &replaced, reduce.messages);
+    let edits = edits(document, &replaced, &omitted)?;
     saved += omitted_tokens(transcript, &omitted, meter);
     Ok(Reduced {
         edits,
@@ -192,19 +193,24 @@ fn emptied(transcript: &Transcript<'_>, omitted: &[(usize, usize)]) -> usize {
     runs.filter(whole).count()
 }
 
-/// The edits of replaced pieces, with the thinking left out that was signed over what changed.
-pub(in crate::compact) fn edits(
+/// The thinking that was signed over what is replaced, and cannot stay.
+pub(in crate::compact) fn omitted(
     document: &Document<'_>,
-    format: Format,
     replaced: &[Replacement],
     planned: usize,
-) -> Result<(Vec<Edit<'static>>, Vec<(usize, usize)>), ApplyError> {
-    let Some(first) = replaced.first() else {
-        return Ok((Vec::new(), Vec::new()));
-    };
-    let omitted = tail::omitted(document.transcript(), format, first.message, planned);
+) -> Vec<(usize, usize)> {
+    let first = replaced.first().map(|piece| piece.message);
+    first.map_or_else(Vec::new, |first| tail::omitted(document.transcript(), document.format(), first, planned))
+}
+
+/// The edits of replaced pieces.
+pub(in crate::compact) fn edits(
+    document: &Document<'_>,
+    replaced: &[Replacement],
+    omitted: &[(usize, usize)],
+) -> Result<Vec<Edit<'static>>, ApplyError> {
     let pieces: Vec<Replace<'_>> = replaced.iter().map(Replacement::piece).collect();
-    Ok((document.replace(&pieces, &omitted)?, omitted))
+    Ok(document.replace(&pieces, omitted)?)
 }
 
 /// Decodes base64 (RFC 4648, either alphabet, padding optional); `None` for anything else.

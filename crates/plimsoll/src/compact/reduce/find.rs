@@ -23,6 +23,8 @@ use crate::wire::Document;
 const LARGE: Tokens = Tokens(1_000);
 /// What replacing a piece must save at the least.
 const WORTH: Tokens = Tokens(100);
+/// How many bytes a text must have to be worth counting.
+const LEAST: usize = 200;
 /// From how many bytes on the same text is looked for again.
 const REPEATED: usize = 400;
 
@@ -68,7 +70,7 @@ pub(super) fn find<C: Count>(
             let place = (exchange.at.0, exchange.at.1, Some(part));
             match &inner.kind {
                 BlockKind::Text(text) => {
-                    if text.raw().len() < 2 * WORTH.0 as usize || is_placeholder(&text.decode_start(1_024)) {
+                    if text.raw().len() < LEAST || is_placeholder(&text.decode_start(1_024)) {
                         continue;
                     }
                     let repeated = later.repeats(text.raw(), (exchange.at.0, exchange.at.1, part));

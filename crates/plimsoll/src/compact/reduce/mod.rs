@@ -15,8 +15,9 @@ mod tests;
 
 use serde::Serialize;
 
-pub(super) use carry_out::edits;
 pub use carry_out::{Reduced, Replacement, apply_reductions, body};
+pub(super) use carry_out::{edits, omitted};
+pub(super) use placeholder::id_in;
 pub use price::{CacheCost, break_even};
 
 use super::tail::{self, Scope};

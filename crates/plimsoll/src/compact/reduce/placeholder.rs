@@ -44,6 +44,12 @@ pub(super) fn is_placeholder(text: &str) -> bool {
         && text.len() < 1_024
 }
 
+/// The recall id that a placeholder names; `None` for every other text.
+pub(in crate::compact) fn id_in(text: &str) -> Option<&str> {
+    let line = text.lines().next().filter(|_| is_placeholder(text))?;
+    line.rsplit_once(ID)?.1.strip_suffix(']')
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -71,9 +77,10 @@ mod tests {
         error: assertion failed
         ");
         for reason in [Reason::ReadAgain, Reason::Changed, Reason::Repeated, Reason::Old, Reason::Media] {
-            assert!(is_placeholder(&placeholder(&reduction(reason), "s1/toolu_1")));
+            let text = placeholder(&reduction(reason), "s1/toolu_1");
+            assert_eq!(id_in(&text), Some("s1/toolu_1"));
         }
-        assert!(!is_placeholder("[plimsoll, not part of the content: log, 9 bytes"));
+        assert_eq!(id_in("[plimsoll, not part of the content: log, 9 bytes"), None);
     }
 
     #[test]

@@ -444,6 +444,11 @@ fn a_failure_is_still_known_when_its_output_has_left() {
     assert_eq!(before.commands, after.commands);
     assert_eq!(before.errors, after.errors);
     assert!(!after.errors.is_empty());
+    assert_eq!(
+        (after.artifacts.len(), after.artifacts[0].id.as_str()),
+        (1, "s1/m2-0"),
+        "what left is known by its id"
+    );
 }
 
 #[test]
