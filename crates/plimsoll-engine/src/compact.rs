@@ -5,8 +5,8 @@ use std::time::SystemTime;
 use plimsoll::Tokens;
 use plimsoll::budget::{Counting, Meter, Policy, Trigger};
 use plimsoll::compact::{
-    Applied, Chain, ContinuationParts, Epoch, Extract, FRAME_BOUND, Plan, PlanOptions, Profile, Reduce, Request,
-    Summarise, acknowledgement, apply, continuation, extract, plan_or_reduce,
+    Applied, CacheCost, Chain, ContinuationParts, Epoch, Extract, FRAME_BOUND, Plan, PlanOptions, Profile, Reduce,
+    Request, Summarise, acknowledgement, apply, continuation, extract, plan_or_reduce,
 };
 use plimsoll::id::{EpochId, SessionId};
 use plimsoll::transcript::Obligations;
@@ -39,6 +39,8 @@ pub struct CompactOptions {
     pub force: bool,
     /// Always writes a summary, though leaving out old results might do.
     pub summary_only: bool,
+    /// What cached input costs: after how many turns a rewritten prefix has paid for itself depends on it.
+    pub cache: CacheCost,
 }
 
 /// A compaction: what to tell, and what to change.
@@ -101,6 +103,7 @@ pub fn compact(
     plan_options.keep_tokens = options.keep_tokens;
     plan_options.target_tokens = options.target_tokens;
     // Whoever says what a summary should heed wants one.
+    plan_options.cache = options.cache;
     plan_options.reduce = !options.summary_only && options.instructions.is_none();
     let decide = |plan_options: &PlanOptions, meter: &Meter<Counting>| {
         plan_or_reduce(document, &obligations, &measure, meter, &judged.thresholds, plan_options)

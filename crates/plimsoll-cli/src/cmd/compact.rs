@@ -52,6 +52,7 @@ pub(crate) fn run(arguments: &CompactArgs, global: &Global, output: &mut Output)
         summary_only: arguments.summary_only,
         profile,
         policy: config.policy(),
+        ..CompactOptions::default()
     };
     let compacted = compact(&document, &options, store.as_ref(), SystemTime::now(), &|stage| progress.stage(stage))
         .about(&name)?;

@@ -122,7 +122,7 @@ pub struct Reduce {
 /// otherwise what [`plan`] decides on the conversation as it is.
 ///
 /// By hand they are enough if they bring a conversation that is over the target under it; where a tail is asked for
-/// ([`PlanOptions::keep_tokens`]), a summary is meant. An automatic compaction also takes them if afterwards as much
+/// ([`PlanOptions::keep_tokens`]), a summary is meant. An automatic compaction at the threshold also takes them if afterwards as much
 /// room is left below the threshold as a reduction must save: min(20,000 tokens, a tenth of the window). So they do not
 /// come again at every turn. Nothing of the tail is touched that a compaction would keep, nothing that the model has
 /// not seen, nothing that recall gave, nothing inside a turn of signed reasoning that goes on, and nothing in files of
@@ -251,7 +251,8 @@ impl<C: Count> Reducer<'_, '_, C> {
             return true;
         }
         let after = self.used() - gained;
-        self.options.is_automatic()
+        // After an overflow the counts are not to be relied on that far.
+        self.options.trigger == Trigger::Threshold
             && self.options.target_tokens.is_none()
             && after + self.helps() <= self.thresholds.compact
             && accept(self.used(), after, self.thresholds.target) == Acceptance::Accepted

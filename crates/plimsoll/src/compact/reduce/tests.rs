@@ -302,6 +302,16 @@ fn mechanism_29_reductions_leave_room_for_many_turns_or_are_not_made() {
 }
 
 #[test]
+fn after_an_overflow_only_the_target_is_enough() {
+    let mut moves = vec![Ask, run("a", 45_000)];
+    let small = |at: usize| Move::Call { tool: "Bash", about: at.to_string(), answer: text(at, 990), fails: false };
+    moves.extend((0..105).flat_map(|at| [Ask, small(at), Say]));
+    let overflow = PlanOptions::new(Format::Anthropic, Trigger::Overflow);
+    assert_eq!(leaving(&moves, &automatic(), 200_000), [(2, Reason::Old)]);
+    assert_eq!(leaving(&moves, &overflow, 200_000), [], "what overflowed is larger than was counted");
+}
+
+#[test]
 fn small_gains_at_the_front_do_not_rewrite_the_whole_prefix() {
     // The first result saves little, and everything stands behind it.
     let mut moves = vec![Ask, run("a", 1_300)];
@@ -563,7 +573,7 @@ proptest! {
         hand in prop::option::of(500_u64..20_000),
         window in 8_000_u64..60_000,
     ) {
-        let options = hand.map_or_else(|| PlanOptions::new(Format::Anthropic, Trigger::Overflow), by_hand);
+        let options = hand.map_or_else(automatic, by_hand);
         for format in FORMATS {
             holds(&moves, format, thinks, &options, window)?;
         }
