@@ -138,7 +138,8 @@ pub(crate) struct ModelsArgs {
 
 /// Compact a transcript: the older part becomes a summary, the recent tail stays verbatim
 ///
-/// What is removed is archived first; `plimsoll restore` gives it back byte for byte. Session files of Claude Code and
+/// Where that is enough for the target, only results that later ones stand for, large old results and pictures are left
+/// out, each for a line with its recall id. What is removed is archived first; `plimsoll restore` gives it back byte for byte. Session files of Claude Code and
 /// Codex are appended to in the program's own way, so that it resumes from there. This is a manual compaction: it needs
 /// no threshold. When there is too little to compact, the output is the input unchanged.
 #[derive(Debug, Args)]
@@ -178,6 +179,9 @@ pub(crate) struct CompactArgs {
     pub(crate) profile: Option<String>,
     #[command(flatten)]
     pub(crate) summarizer: crate::cmd::summarizer::SummarizerArgs,
+    /// Always write a summary, also where leaving out old results and pictures would be enough
+    #[arg(long)]
+    pub(crate) summary_only: bool,
     /// Compact even if there is little before the tail
     #[arg(long)]
     pub(crate) force: bool,

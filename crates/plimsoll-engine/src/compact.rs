@@ -5,8 +5,8 @@ use std::time::SystemTime;
 use plimsoll::Tokens;
 use plimsoll::budget::{Counting, Measure, Meter, Policy, Trigger};
 use plimsoll::compact::{
-    Applied, Carried, Chain, ContinuationParts, Epoch, FRAME_BOUND, Ledger, Plan, PlanOptions, Profile, Request,
-    Summarise, SummaryJob, acknowledgement, apply, continuation, extract, plan,
+    Applied, CacheCost, Carried, Chain, ContinuationParts, Epoch, FRAME_BOUND, Ledger, Plan, PlanOptions, Profile,
+    Reduce, Request, Summarise, SummaryJob, acknowledgement, apply, continuation, extract, plan_or_reduce,
 };
 use plimsoll::id::{EpochId, SessionId};
 use plimsoll::transcript::Obligations;
@@ -15,7 +15,7 @@ use plimsoll_store::{Compaction, Store};
 
 use crate::report::{CountedBy, Outcome, Report};
 use crate::summarise::{Aborted, Asked, Cancel, Job, Progress, Service, Summariser, Summary, request, summarise};
-use crate::{EngineError, judge};
+use crate::{EngineError, judge, reduce};
 
 /// What a compaction by hand is asked for.
 #[derive(Debug, Clone, Default)]
@@ -38,6 +38,10 @@ pub struct CompactOptions {
     pub policy: Policy,
     /// Takes a conversation that is too short to be worth it.
     pub force: bool,
+    /// Always writes a summary, though leaving out old results might do.
+    pub summary_only: bool,
+    /// What cached input costs: after how many turns a rewritten prefix has paid for itself depends on it.
+    pub cache: CacheCost,
 }
 
 /// A compaction: what to tell, and what to change.
@@ -74,7 +78,7 @@ pub fn compact(
     now: SystemTime,
     stage: &dyn Fn(&str),
 ) -> Result<Compacted, EngineError> {
-    match begin(document, options, stage)? {
+    match begin(document, options, store, now, stage)? {
         Begun::Done(compacted) => Ok(*compacted),
         Begun::Summarise(planned) => {
             stage("summarising");
@@ -98,7 +102,7 @@ pub async fn compact_by(
     by: &Writing<'_>,
     stage: &dyn Fn(&str),
 ) -> Result<Compacted, EngineError> {
-    let planned = match begin(document, options, stage)? {
+    let planned = match begin(document, options, store, now, stage)? {
         Begun::Done(compacted) => return Ok(*compacted),
         Begun::Summarise(planned) => planned,
     };
@@ -160,7 +164,13 @@ struct Planned {
     session: SessionId,
 }
 
-fn begin(document: &Document<'_>, options: &CompactOptions, stage: &dyn Fn(&str)) -> Result<Begun, EngineError> {
+fn begin(
+    document: &Document<'_>,
+    options: &CompactOptions,
+    store: Option<&Store>,
+    now: SystemTime,
+    stage: &dyn Fn(&str),
+) -> Result<Begun, EngineError> {
     stage("counting");
     let judged = judge(document, options);
     let mut meter = Meter::new(Counting::for_model(judged.model.as_deref()));
@@ -191,6 +201,7 @@ fn begin(document: &Document<'_>, options: &CompactOptions, stage: &dyn Fn(&str)
         artifact: None,
         epoch: None,
         unrecorded: measure.unrecorded,
+        reductions: None,
         break_even_turns: None,
     };
 
@@ -200,7 +211,28 @@ fn begin(document: &Document<'_>, options: &CompactOptions, stage: &dyn Fn(&str)
     plan_options.force = options.force;
     plan_options.keep_tokens = options.keep_tokens;
     plan_options.target_tokens = options.target_tokens;
-    let summarise = match plan(transcript, &obligations, &measure, &judged.thresholds, &plan_options) {
+    // Whoever says what a summary should heed wants one.
+    plan_options.cache = options.cache;
+    plan_options.reduce = !options.summary_only && options.instructions.is_none();
+    let decide = |plan_options: &PlanOptions, meter: &Meter<Counting>| {
+        plan_or_reduce(document, &obligations, &measure, meter, &judged.thresholds, plan_options)
+    };
+    let mut planned = decide(&plan_options, &meter);
+    let chain = Chain::of(document);
+    let session = session_of(document, &chain);
+    if let Plan::Reduce(reduce) = &planned {
+        stage(if store.is_some() { "archiving" } else { "reducing" });
+        let named = (&session, &chain);
+        let done = reduce::reduce(document, reduce, named, options.target_tokens, &mut meter, store, now)?;
+        if let Some(done) = done {
+            reduced(&mut report, reduce, &done);
+            return Ok(Begun::Done(Box::new(Compacted { report, edits: done.edits })));
+        }
+        // What was to leave could not be kept whole: then a summary is made after all.
+        plan_options.reduce = false;
+        planned = decide(&plan_options, &meter);
+    }
+    let summarise = match planned {
         Plan::Summarise(summarise) => summarise,
         Plan::Skipped(skip) => {
             report.reason = Some(skip.to_string());
@@ -214,8 +246,6 @@ fn begin(document: &Document<'_>, options: &CompactOptions, stage: &dyn Fn(&str)
         other => return Err(EngineError::UnknownPlan(format!("{other:?}"))),
     };
     report.break_even_turns = Some(summarise.break_even_turns);
-    let chain = Chain::of(document);
-    let session = session_of(document, &chain);
     Ok(Begun::Summarise(Box::new(Planned { report, meter, measure, summarise, chain, session })))
 }
 
@@ -479,6 +509,18 @@ fn finish(report: &mut Report, made: &Made, summarise: &Summarise) {
     report.summarizer = Some(made.by.clone());
     report.summary_tokens = Some(made.summary_tokens);
     report.carried = Some(made.carried);
+}
+
+/// Tells of reductions that were enough.
+fn reduced(report: &mut Report, reduce: &Reduce, done: &reduce::Done) {
+    report.outcome = Outcome::Applied;
+    report.tokens_after = done.tokens_after;
+    report.messages_after = done.messages_after;
+    report.kept_tail_messages = reduce.messages.saturating_sub(done.prefix);
+    report.reductions = Some(done.reductions.clone());
+    report.break_even_turns = Some(reduce.break_even_turns);
+    report.epoch = done.epoch.as_ref().map(ToString::to_string);
+    report.artifact.clone_from(&report.epoch);
 }
 
 fn infeasible(irreducible: Tokens, limit: Tokens, options: &CompactOptions) -> String {

@@ -7,6 +7,7 @@ use plimsoll::transcript::Usage;
 use plimsoll::wire::Format;
 use serde::Serialize;
 
+use crate::reduce::Reductions;
 use crate::summarise::{Asked, Fallback};
 
 /// How a compaction ended.
@@ -81,6 +82,8 @@ pub struct Report {
     pub epoch: Option<String>,
     /// Tokens that usage reports and the transcript does not record.
     pub unrecorded: Option<Tokens>,
+    /// What was left out, where that was enough and no summary was written.
+    pub reductions: Option<Reductions>,
     /// After how many turns the rewritten prefix has paid for itself.
     pub break_even_turns: Option<u64>,
 }

@@ -9,7 +9,7 @@ use plimsoll::wire::{parse, splice};
 use plimsoll_engine::profiles::profile as profile_named;
 use plimsoll_engine::summarise::{Cancel, Choice};
 use plimsoll_engine::{
-    CompactOptions, Compacted, EngineError, Outcome, Report, Writing, change_in_place, compact, compact_by,
+    CompactOptions, Compacted, EngineError, Outcome, Reductions, Report, Writing, change_in_place, compact, compact_by,
     write_whole,
 };
 
@@ -46,8 +46,10 @@ pub(crate) fn run(arguments: &CompactArgs, global: &Global, output: &mut Output)
         keep_tokens: arguments.keep_tokens.map(Tokens),
         instructions: arguments.instructions.clone(),
         force: arguments.force,
+        summary_only: arguments.summary_only,
         profile,
         policy: config.policy(),
+        ..CompactOptions::default()
     };
     let compacted = if choice == Choice::Extract {
         compact(&document, &options, store.as_ref(), SystemTime::now(), &|stage| progress.stage(stage))
@@ -161,6 +163,20 @@ fn shown(name: &str, report: &Report, written: Option<&str>, dry_run: bool) -> S
         text.push_str(&format!("carried {}\n", carried_words(carried)));
     }
     text.push_str(&summary_words(report, dry_run));
+    if let Some(reductions) = &report.reductions {
+        text.push_str(&format!("left out {}; no summary was needed\n", left_out_words(reductions)));
+        for piece in reductions.pieces.iter().take(PIECES) {
+            let tokens = piece.tokens.to_string();
+            text.push_str(&format!(
+                "  {tokens:>6} tokens  {}  {dim}{}{end}\n",
+                plain(&piece.what),
+                plain(&piece.artifact)
+            ));
+        }
+        if reductions.pieces.len() > PIECES {
+            text.push_str(&format!("  and {} more\n", reductions.pieces.len() - PIECES));
+        }
+    }
     if let Some(turns) = report.break_even_turns.filter(|_| dry_run) {
         text.push_str(&format!("pays    for the rewritten prompt cache after {turns} turns\n"));
     }
@@ -231,6 +247,23 @@ fn summary_words(report: &Report, dry_run: bool) -> String {
         ));
     }
     text
+}
+
+/// How many of the pieces that were left out are named to a person.
+const PIECES: usize = 12;
+
+fn left_out_words(reductions: &Reductions) -> String {
+    let counts = [
+        (reductions.superseded, "superseded result", "superseded results"),
+        (reductions.large, "large old result", "large old results"),
+        (reductions.media, "picture or file", "pictures or files"),
+    ];
+    let words: Vec<String> = counts
+        .iter()
+        .filter(|(count, ..)| *count > 0)
+        .map(|(count, one, many)| format!("{count} {}", if *count == 1 { one } else { many }))
+        .collect();
+    words.join(", ")
 }
 
 fn carried_words(carried: &Carried) -> String {

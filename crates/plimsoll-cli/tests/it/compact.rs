@@ -188,3 +188,53 @@ fn what_would_grow_is_skipped_unless_forced() {
     let forced = bench.run(arguments.into_iter().chain(["--force"])).code(0).json();
     assert_eq!(forced["outcome"], "applied", "{forced}");
 }
+
+/// A request body of an agent that reads much and says little.
+fn reader(turns: usize) -> String {
+    let turn = |turn: usize| {
+        let text = format!("{turn}: one two three four\\n").repeat(900);
+        format!(
+            r#"{{"role":"user","content":"Step {turn}: never touch part {turn}."}},
+{{"role":"assistant","content":[{{"type":"tool_use","id":"t{turn}","name":"Bash","input":{{"command":"make part{turn}"}}}}]}},
+{{"role":"user","content":[{{"type":"tool_result","tool_use_id":"t{turn}","content":"{text}"}}]}},
+{{"role":"assistant","content":"Part {turn} is made."}}"#
+        )
+    };
+    let messages: Vec<String> = (0..turns).map(turn).collect();
+    format!(
+        r#"{{"model":"claude-sonnet-4-5", "max_tokens": 1024, "messages":[{},{{"role":"user","content":"Go on."}}]}}"#,
+        messages.join(",\n")
+    )
+}
+
+#[test]
+fn where_old_results_are_enough_they_leave_and_no_summary_is_written() {
+    let bench = Bench::new();
+    let original = reader(6);
+    bench.write("t.json", &original);
+    let arguments = ["compact", "t.json", "--target-tokens", "25000"];
+    let dry = bench.run(arguments.into_iter().chain(["--dry-run"]));
+    assert!(dry.code(0).out().contains("large old results; no summary was needed"), "{}", dry.out());
+    assert!(dry.out().contains("result of Bash `make part0`"), "{}", dry.out());
+    assert!(dry.out().contains("pays    for the rewritten prompt cache after"), "{}", dry.out());
+    assert!(!bench.stored());
+
+    let report = bench.run(arguments.into_iter().chain(["--json", "-o", "out.json"])).code(0).json();
+    assert_eq!((&report["outcome"], &report["summarizer"]), (&"applied".into(), &serde_json::Value::Null));
+    let pieces = report["reductions"]["pieces"].as_array().unwrap();
+    assert_eq!(report["reductions"]["large"], pieces.len());
+    let out = std::fs::read_to_string(bench.path("out.json")).unwrap();
+    let counted = bench.run(["count", "out.json", "--json"]).code(0).json();
+    assert_eq!(counted["tokens"], report["tokens_after"]);
+    for piece in pieces {
+        let id = piece["artifact"].as_str().unwrap();
+        assert!(out.contains(&format!("recall id {id}]")), "{out}");
+        assert!(bench.run(["recall", id]).code(0).out().ends_with(": one two three four\n"));
+    }
+    let epoch = report["epoch"].as_str().unwrap();
+    assert_eq!(bench.run(["restore", epoch]).code(0).out(), original);
+    bench.run(["store", "verify"]).code(0);
+
+    let summary = bench.run(arguments.into_iter().chain(["--json", "--summary-only"])).code(0).json();
+    assert_eq!((&summary["summarizer"], &summary["reductions"]), (&"extract".into(), &serde_json::Value::Null));
+}

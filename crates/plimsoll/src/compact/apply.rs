@@ -2,7 +2,7 @@
 
 use crate::Tokens;
 use crate::budget::{Count, MESSAGE_OVERHEAD, Meter};
-use crate::transcript::{Obligations, Role, Violation};
+use crate::transcript::{Obligations, Role, Transcript, Violation};
 use crate::wire::{Document, Edit, Rewrite, RewriteError, SpliceError, splice};
 
 use super::Summarise;
@@ -101,19 +101,7 @@ pub fn apply<C: Count>(
     refuse_breaks(document, summarise.removed.clone(), &summarise.retained)?;
 
     let measure = meter.measure(document);
-    let mut omitted = Tokens::ZERO;
-    for run in summarise.omitted.chunk_by(|one, other| one.0 == other.0) {
-        let message = run.first().and_then(|(message, _)| transcript.messages.get(*message));
-        let Some(message) = message else {
-            continue;
-        };
-        let blocks = run.iter().filter_map(|(_, block)| message.blocks.get(*block));
-        omitted += blocks.map(|block| meter.block_tokens(block)).sum();
-        if run.len() == message.blocks.len() {
-            // Nothing stays of it, so it leaves as a whole.
-            omitted += MESSAGE_OVERHEAD;
-        }
-    }
+    let omitted = omitted_tokens(transcript, &summarise.omitted, meter);
     let retained = summarise.retained.iter().map(|index| measure.message(*index)).sum();
     let continuation_tokens = meter.count().text(continuation) + MESSAGE_OVERHEAD;
     let next = summarise.retained.first().unwrap_or(&summarise.removed.end);
@@ -132,6 +120,28 @@ pub fn apply<C: Count>(
         tokens_after,
     })?;
     Ok(Applied { edits, tokens_after, continuation_tokens })
+}
+
+/// What blocks that are left out count.
+pub(super) fn omitted_tokens<C: Count>(
+    transcript: &Transcript<'_>,
+    omitted: &[(usize, usize)],
+    meter: &Meter<C>,
+) -> Tokens {
+    let mut tokens = Tokens::ZERO;
+    for run in omitted.chunk_by(|one, other| one.0 == other.0) {
+        let message = run.first().and_then(|(message, _)| transcript.messages.get(*message));
+        let Some(message) = message else {
+            continue;
+        };
+        let blocks = run.iter().filter_map(|(_, block)| message.blocks.get(*block));
+        tokens += blocks.map(|block| meter.block_tokens(block)).sum();
+        if run.len() == message.blocks.len() {
+            // Nothing stays of it, so it leaves as a whole.
+            tokens += MESSAGE_OVERHEAD;
+        }
+    }
+    tokens
 }
 
 /// Refuses what would part something, by the one obligation model.

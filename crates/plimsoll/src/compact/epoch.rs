@@ -5,7 +5,7 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 
 use super::apply::refuse_breaks;
-use super::{ApplyError, Chain, ChainHash, Summarise, tail};
+use super::{ApplyError, Chain, ChainHash, Reduced, Replacement, Summarise, reduce, tail};
 use crate::Tokens;
 use crate::id::{EpochId, SessionId};
 use crate::wire::{Document, Edit, Format, Rewrite};
@@ -31,6 +31,9 @@ pub struct Epoch {
     pub removed: Range<usize>,
     /// Messages among them that stay.
     pub retained: Vec<usize>,
+    /// The pieces that gave way to a line, where reductions were enough; then nothing else leaves.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reductions: Vec<Replacement>,
     /// How many messages the history had when this was planned.
     pub messages: usize,
     /// The text of the continuation message.
@@ -112,6 +115,7 @@ impl Epoch {
             chain: chain.prefix(prefix)?,
             removed: summarise.removed.clone(),
             retained: summarise.retained.clone(),
+            reductions: Vec::new(),
             messages: summarise.messages,
             continuation,
             acknowledgement,
@@ -122,6 +126,36 @@ impl Epoch {
             tokens_before: summarise.tokens_before,
             tokens_after,
         })
+    }
+
+    /// Records reductions that were carried out: `chain` is of the history that was planned for.
+    ///
+    /// `None` if nothing was replaced, or the chain does not reach over the prefix.
+    pub fn of_reductions(format: Format, chain: &Chain, reduced: &Reduced) -> Option<Self> {
+        let prefix = Some(reduced.prefix).filter(|_| !reduced.replaced.is_empty())?;
+        Some(Self {
+            version: VERSION,
+            format,
+            prefix,
+            chain: chain.prefix(prefix)?,
+            removed: prefix..prefix,
+            retained: Vec::new(),
+            reductions: reduced.replaced.clone(),
+            messages: reduced.messages,
+            continuation: String::new(),
+            acknowledgement: String::new(),
+            summary: String::new(),
+            ledger: serde_json::Value::Null,
+            artifact: None,
+            policy: serde_json::Value::Null,
+            tokens_before: reduced.tokens_before,
+            tokens_after: reduced.tokens_after,
+        })
+    }
+
+    /// Whether it only leaves pieces out, and no summary stands in it.
+    pub fn is_of_reductions(&self) -> bool {
+        !self.reductions.is_empty()
     }
 
     /// Its id in a session.
@@ -145,6 +179,10 @@ impl Epoch {
         let transcript = document.transcript();
         if !self.matches(chain) || document.format() != self.format || chain.len() > transcript.messages.len() {
             return Err(ReplayError::OtherHistory { prefix: self.prefix });
+        }
+        if self.is_of_reductions() {
+            let omitted = reduce::omitted(document, &self.reductions, self.messages);
+            return Ok(reduce::edits(document, &self.reductions, &omitted)?);
         }
         refuse_breaks(document, self.removed.clone(), &self.retained)?;
         let omitted = tail::omitted(transcript, self.format, self.removed.end, self.messages);
@@ -184,7 +222,13 @@ impl Epoch {
         let epoch: Self = serde_json::from_slice(json)?;
         let (removed, prefix, messages) = (epoch.removed.clone(), epoch.prefix, epoch.messages);
         let ordered = epoch.retained.is_sorted() && epoch.retained.iter().all(|index| removed.contains(index));
-        if removed.is_empty() || removed.end != prefix || prefix > messages || !ordered {
+        let places = epoch.reductions.iter().map(|piece| (piece.message, piece.block, piece.part));
+        let pieces = if epoch.is_of_reductions() {
+            removed.is_empty() && places.is_sorted() && epoch.reductions.iter().all(|piece| piece.message < prefix)
+        } else {
+            !removed.is_empty()
+        };
+        if !pieces || removed.end != prefix || prefix > messages || !ordered {
             return Err(EpochError::Contradiction { removed, prefix, messages });
         }
         Ok(epoch)

@@ -1,6 +1,7 @@
 //! Compaction: the older part of a conversation is replaced by a summary and carried facts, the tail stays verbatim.
 //!
-//! [`plan`] decides, as plain data, without calling anything; somebody writes a summary, [`extract`] for one, without a
+//! [`plan_or_reduce`] decides whether results that say nothing more are to be left out, or a part is to be summarised;
+//! [`apply_reductions`] does the one. For the other [`plan`] decides, as plain data, without calling anything; somebody writes a summary, [`extract`] for one, without a
 //! model; [`continuation`] frames it; [`apply`] turns all of it into edits. An [`Epoch`] records what was decided, named
 //! by the [`Chain`] hash of the prefix that it replaces.
 //!
@@ -19,6 +20,7 @@ mod plan;
 mod policy;
 mod profile;
 mod prompt;
+mod reduce;
 mod request;
 mod schedule;
 mod summary;
@@ -39,6 +41,9 @@ pub use plan::{Plan, Skip, Summarise, plan};
 pub use policy::{FRAME_BOUND, MINIMAL_CONTINUATION, MINIMUM_MESSAGES, PlanOptions, SUMMARY_BOUND, ledger_bound};
 pub use profile::Profile;
 pub use prompt::{Form, Language, Prompt, prompt};
+pub use reduce::{
+    CacheCost, Cause, Reduce, Reduced, Reduction, Replacement, apply_reductions, body, break_even, plan_or_reduce,
+};
 pub use request::{
     Admission, Api, MOST_OUTPUT, Obstacle, Part, PartKind, RequestError, Room, Shrunk, Summariser, SummaryRequest,
     admit, least_output, summary_request,

@@ -6,6 +6,7 @@ use std::ops::Range;
 use serde::Serialize;
 
 use super::policy::{FRAME_BOUND, MINIMAL_CONTINUATION, MINIMUM_MESSAGES, PlanOptions, SUMMARY_BOUND, ledger_bound};
+use super::reduce::{Reduce, break_even};
 use super::tail::{self, Scope};
 use crate::Tokens;
 use crate::budget::{Acceptance, Measure, Thresholds, Trigger, accept, tail_budget};
@@ -25,6 +26,8 @@ pub enum Plan {
         /// The most that they and a minimal summary may be together.
         limit: Tokens,
     },
+    /// Some results and media are to be left out, which is enough; only [`plan_or_reduce`](super::plan_or_reduce) says so.
+    Reduce(Reduce),
     /// A part of the conversation is to be summarised.
     Summarise(Summarise),
 }
@@ -100,8 +103,7 @@ pub struct Summarise {
     pub summary_budget: Tokens,
     /// The most that the carried facts may count, where they stand beside the summary.
     pub ledger_budget: Tokens,
-    /// After how many turns the rewritten prefix has paid for itself, where cached input costs a tenth and writing the
-    /// cache a quarter more: 11.5 × what is written anew / what is removed, rounded up.
+    /// After how many turns the rewritten prefix has paid for itself; see [`break_even`](super::break_even()).
     pub break_even_turns: u64,
 }
 
@@ -121,8 +123,8 @@ impl Summarise {
 ///
 /// In this order: automatic compaction must be on and due; what can never leave must be small enough, or nothing helps;
 /// signed reasoning of a turn that goes on makes an automatic compaction wait below the hard threshold; the tail is
-/// chosen; a compaction by hand needs four messages before it, an automatic one enough tokens. Cheaper reductions, of
-/// superseded and old results, belong before this: they change the transcript that is planned here.
+/// chosen; a compaction by hand needs four messages before it, an automatic one enough tokens.
+/// [`plan_or_reduce`](super::plan_or_reduce) tries cheaper reductions first, of superseded and old results.
 ///
 /// ```
 /// use plimsoll::budget::{Capacity, Meter, Policy, Trigger, threshold};
@@ -332,8 +334,7 @@ impl Planner<'_, '_> {
         let summary_budget = SUMMARY_BOUND.min(besides - ledger_budget);
 
         let removed_tokens = self.measure.range(self.scope.start..cut) - retained_tokens;
-        let written = u128::from((continuation_budget + tail + retained_tokens).0);
-        let break_even = (written * 23).div_ceil(u128::from(removed_tokens.0.max(1)) * 2);
+        let written = continuation_budget + tail + retained_tokens;
         Summarise {
             removed: self.scope.start..cut,
             retained,
@@ -348,7 +349,7 @@ impl Planner<'_, '_> {
             continuation_budget,
             summary_budget,
             ledger_budget,
-            break_even_turns: u64::try_from(break_even).unwrap_or(u64::MAX),
+            break_even_turns: break_even(written, removed_tokens, self.options.cache),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! `PlanOptions`: who asks for a compaction and what bounds its result.
 
+use super::CacheCost;
 use crate::Tokens;
 use crate::budget::Trigger;
 use crate::wire::Format;
@@ -51,12 +52,25 @@ pub struct PlanOptions {
     pub keep_tokens: Option<Tokens>,
     /// The most that the whole result may take, met or infeasible; otherwise the thresholds' target is aimed at.
     pub target_tokens: Option<Tokens>,
+    /// Whether cheap reductions may do instead of a summary, where they are enough.
+    pub reduce: bool,
+    /// What cached input costs: after how many turns a changed prefix has paid for itself depends on it.
+    pub cache: CacheCost,
 }
 
 impl PlanOptions {
     /// Makes options with the defaults of the specification.
     pub const fn new(format: Format, trigger: Trigger) -> Self {
-        Self { format, trigger, auto: true, force: false, keep_tokens: None, target_tokens: None }
+        Self {
+            format,
+            trigger,
+            auto: true,
+            force: false,
+            keep_tokens: None,
+            target_tokens: None,
+            reduce: true,
+            cache: CacheCost::DEFAULT,
+        }
     }
 
     /// Whether nobody asked by hand.

@@ -66,6 +66,7 @@ pub fn typed_words(text: &str) -> Cow<'_, str> {
     if is_summary(trimmed) || MACHINE_OPENINGS.iter().any(|opening| trimmed.starts_with(opening)) {
         return Cow::Borrowed("");
     }
+    let trimmed = past_preamble(trimmed);
     if !trimmed.contains('<') {
         return Cow::Borrowed(trimmed);
     }
@@ -93,6 +94,15 @@ pub fn typed_words(text: &str) -> Cow<'_, str> {
         all if all.len() == words.len() => Cow::Owned(words),
         part => Cow::Owned(part.to_owned()),
     }
+}
+
+/// What a person asked for, where an editor's notes stand before it.
+fn past_preamble(text: &str) -> &str {
+    const REQUEST: &str = "## My request for Codex:";
+    let noted =
+        ["# Context from my IDE setup:", "# Files mentioned by the user:"].iter().any(|note| text.starts_with(note));
+    let asked = text.split_once(REQUEST).filter(|_| noted);
+    asked.map_or(text, |(_, asked)| asked.trim())
 }
 
 /// What follows a machine element that `text` begins with. An element that is never closed reaches to the end.
@@ -158,6 +168,9 @@ mod tests {
             "<command-namespace>mine</command-namespace>"
         );
         assert_eq!(typed_words("  if a < b then c  "), "if a < b then c");
+        let noted =
+            "# Context from my IDE setup:\n\n## Open tabs:\n- a.rs\n\n## My request for Codex:\nfix `a < b`\n";
+        assert_eq!(typed_words(noted), "fix `a < b`");
     }
 
     #[test]

@@ -12,7 +12,7 @@ pub(crate) mod sample;
 pub use author::{CONTINUATION_OPENING, author_of_user, is_summary, typed_words};
 pub use block::{Block, BlockKind, CallKind, Media, MediaKind, Tool, ToolCall, ToolResult};
 pub use message::{Author, Message, Role, Usage};
-pub use pairing::{Bond, BondKind, Obligations, OpenCall, Orphan, OrphanKind, Violation};
+pub use pairing::{Answer, Bond, BondKind, Obligations, OpenCall, Orphan, OrphanKind, Violation};
 pub use turn::{Turns, provider_compaction};
 
 /// A conversation as every wire format is read.

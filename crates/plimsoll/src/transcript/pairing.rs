@@ -80,6 +80,15 @@ pub struct OpenCall {
     pub id: Option<String>,
 }
 
+/// A result with the call that it answers, each as (message, block).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+pub struct Answer {
+    /// Where the call stands.
+    pub call: (usize, usize),
+    /// Where its result stands.
+    pub result: (usize, usize),
+}
+
 /// What keeping only some messages would newly break.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -118,6 +127,7 @@ pub struct Obligations {
     group: Vec<usize>,
     orphans: Vec<Orphan>,
     open: Vec<OpenCall>,
+    answers: Vec<Answer>,
 }
 
 impl Obligations {
@@ -132,6 +142,7 @@ impl Obligations {
         for (index, message) in messages.iter().enumerate() {
             pairing.read(index, message);
         }
+        let answers = std::mem::take(&mut pairing.answers);
         let (mut bonds, mut orphans, open) = pairing.finish(messages);
         reasoning(messages, &mut bonds, &mut orphans);
         bonds.sort_unstable();
@@ -157,7 +168,7 @@ impl Obligations {
             depth += step;
             depth > 0
         });
-        Self { blocked: blocked.collect(), group: groups(messages.len(), &bonds), bonds, orphans, open }
+        Self { blocked: blocked.collect(), group: groups(messages.len(), &bonds), bonds, orphans, open, answers }
     }
 
     /// How many messages there are.
@@ -179,6 +190,22 @@ impl Obligations {
     /// The bonds, ascending.
     pub fn bonds(&self) -> &[Bond] {
         &self.bonds
+    }
+
+    /// Each result with the call that it answers, in the order of the results.
+    ///
+    /// ```
+    /// use plimsoll::transcript::Obligations;
+    /// use plimsoll::wire::{ParseOptions, parse};
+    /// let body = br#"{"model":"claude-sonnet-4-5","messages":[
+    ///   {"role":"assistant","content":[{"type":"tool_use","id":"a","name":"ls","input":{}}]},
+    ///   {"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"x.rs"}]}]}"#;
+    /// let document = parse(body, &ParseOptions::default()).unwrap();
+    /// let obligations = Obligations::of(document.transcript());
+    /// assert_eq!((obligations.answers()[0].call, obligations.answers()[0].result), ((0, 0), (1, 0)));
+    /// ```
+    pub fn answers(&self) -> &[Answer] {
+        &self.answers
     }
 
     /// What already lacks its counterpart, ascending.

@@ -46,6 +46,16 @@ pub enum RewriteError {
         /// Why.
         reason: &'static str,
     },
+    /// A piece of a message is none that a text may stand for.
+    #[error(
+        "cannot replace block {block} of message {message}: it is no text of a tool's result and no picture or file of the user's side"
+    )]
+    Piece {
+        /// The message's index.
+        message: usize,
+        /// The block's index in it.
+        block: usize,
+    },
 }
 
 impl Document<'_> {
@@ -215,7 +225,7 @@ impl Document<'_> {
     }
 
     /// Leaves blocks out of kept messages, and messages whose every block is left out.
-    fn omit(&self, rewrite: &Rewrite<'_>, edits: &mut Vec<Edit<'static>>) {
+    pub(super) fn omit(&self, rewrite: &Rewrite<'_>, edits: &mut Vec<Edit<'static>>) {
         let mut dropped = Vec::new();
         let mut tape = Tape::with_max_depth(usize::MAX);
         for run in rewrite.omitted.chunk_by(|one, other| one.0 == other.0) {

@@ -57,6 +57,35 @@ fn mechanism_1_an_answer_that_comes_late_is_not_orphaned() {
     assert!(matches!(refused, Err(ApplyError::Breaks(_))), "{refused:?}");
 }
 
+#[test]
+fn mechanism_3_a_chain_of_compactions_never_cuts_into_a_pair() {
+    // Each turn holds a parallel batch, and each round grows the history that the round before left.
+    let turn = [
+        Step::Typed,
+        Step::Calls { ids: vec![Some(0), Some(1)], thinks: false },
+        Step::Results { ids: vec![Some(0), Some(1)], text: false },
+        Step::Say,
+    ];
+    let more = anthropic(&[turn.clone(), turn.clone()].concat());
+    let (_, inner) = more.split_once("\"messages\":[").unwrap();
+    let inner = inner.strip_suffix("]}").unwrap();
+    for keep in [0, 60, 130, 220] {
+        let mut body = anthropic(&std::iter::repeat_n(turn.clone(), 5).flatten().collect::<Vec<_>>());
+        for round in 0..5 {
+            let document = read(&body, Format::Anthropic);
+            let Plan::Summarise(planned) = forced(&document, keep + round) else { panic!("nothing to do") };
+            let applied =
+                apply(&document, &planned, "What happened so far.", "ok", &mut Meter::new(Characters)).unwrap();
+            let bytes = String::from_utf8(applied.bytes(&document).unwrap().into_owned()).unwrap();
+            let after = read(&bytes, Format::Anthropic);
+            let found = Obligations::of(after.transcript());
+            assert_eq!(found.orphans(), [], "keep {keep}, round {round}");
+            assert_eq!(found.answers().len() % 2, 0, "a batch stays whole or leaves");
+            body = format!("{},\n{inner}]}}", bytes.strip_suffix("]}").unwrap());
+        }
+    }
+}
+
 fn holds(body: &str, format: Format, keep: u64) -> Result<(), TestCaseError> {
     let document = read(body, format);
     let Plan::Summarise(planned) = forced(&document, keep) else {

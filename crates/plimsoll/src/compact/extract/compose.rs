@@ -43,8 +43,8 @@ pub(super) fn compose(ledger: &Ledger, pieces: &[Piece], request: &Request<'_>) 
         let mut left = room - fixed;
         let facts_room = Tokens(request.ledger.0.min(left.0));
         let mut for_facts = facts_room;
-        let mut selection = Selection::new(ledger, request.budget.fraction(0.5), request.instructions, count);
-        selection.choose(&mut for_facts, Rank::MAX, false);
+        let limit = request.budget.fraction(0.5);
+        let mut selection = Selection::within(&mut for_facts, ledger, limit, request.instructions, false, count);
         left = left - (facts_room - for_facts);
         // Part of the rest tells what was done and where the work stands; then everything goes by rank.
         let mut chosen: BTreeMap<(u8, u8), &str> = BTreeMap::new();

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::narrative::Piece;
-use crate::compact::ledger::Ledger;
+use crate::compact::ledger::{Ledger, shell};
 
 /// Section 2: languages by the items touched, tools by the commands run.
 pub(super) fn concepts(ledger: &Ledger, pieces: &mut Vec<Piece>) {
@@ -15,7 +15,7 @@ pub(super) fn concepts(ledger: &Ledger, pieces: &mut Vec<Piece>) {
     }
     let mut tools: BTreeMap<String, u32> = BTreeMap::new();
     for command in &ledger.commands {
-        for part in command.line.split(['|', ';']).flat_map(|part| part.split("&&")).take(4) {
+        for part in shell::unquoted(&command.line).split(['|', ';']).flat_map(|part| part.split("&&")).take(4) {
             if let Some(tool) = program(part) {
                 *tools.entry(tool).or_default() += command.runs;
             }
@@ -47,7 +47,7 @@ fn ranked(counted: impl Iterator<Item = (String, usize)>) -> Vec<String> {
 /// The program a part of a command line runs, if it tells something about the work.
 fn program(part: &str) -> Option<String> {
     const DULL: &str = "cd ls cat echo head tail grep rg sed find wc pwd mkdir rm cp mv sort true sleep export source nl \
-        printf xargs do done for while if then else fi set test which touch awk tee tr cut uniq kill";
+        await const let var import function return print printf xargs do done for while if then else fi set test which touch awk tee tr cut uniq kill";
     let mut words = part.split_whitespace().skip_while(|word| word.contains('=') || *word == "sudo");
     let name = words.next()?.rsplit('/').next()?;
     let plain = name.len() >= 2

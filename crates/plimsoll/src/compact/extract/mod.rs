@@ -11,9 +11,15 @@ mod narrative;
 #[cfg(test)]
 mod corpus;
 #[cfg(test)]
+mod examples;
+#[cfg(test)]
 mod model_rounds;
 #[cfg(test)]
 mod rounds;
+#[cfg(test)]
+mod shapes;
+#[cfg(test)]
+mod survival;
 #[cfg(test)]
 mod tests;
 

@@ -81,6 +81,13 @@ fn current(trail: &Trail, follows: Tail, pieces: &mut Vec<Piece>) {
             format!("The cut falls inside {work}; what was done on it since follows verbatim. Before the cut:")
         }
     };
+    // Where nothing is told after it, it leads nowhere.
+    let tells = !trail.steps.is_empty() || trail.last_text.is_some();
+    let cut = match cut.strip_suffix(" Before the cut:").or_else(|| cut.strip_suffix(" had come to this point:")) {
+        Some(bare) if !tells && follows == Tail::NextRequest => format!("{bare} had not begun."),
+        Some(bare) if !tells => bare.to_owned(),
+        _ => cut,
+    };
     pieces.push(Piece { section: 8, order: 0, rank: 4, forms: vec![cut] });
     let steps: Vec<String> = trail.steps.iter().map(step).collect();
     if !steps.is_empty() {
@@ -118,6 +125,7 @@ fn step(step: &Step) -> String {
         Outcome::Ok => "ok".to_owned(),
         Outcome::Failed => "failed".to_owned(),
         Outcome::Exit(status) => format!("exit {status}"),
+        Outcome::Refused => "refused by the user".to_owned(),
         Outcome::Unanswered => "no answer yet".to_owned(),
     };
     let line = step.line.as_deref().map_or(String::new(), |line| format!(": {}", span(line)));

@@ -9,7 +9,7 @@ use crate::compact::{ContinuationParts, acknowledgement, continuation};
 use crate::transcript::Role;
 use crate::wire::{ParseOptions, Rewrite, parse, splice};
 
-fn rough(text: &str) -> Tokens {
+pub(super) fn rough(text: &str) -> Tokens {
     Tokens::from(text.chars().count().div_ceil(4))
 }
 
@@ -17,17 +17,23 @@ fn rough(text: &str) -> Tokens {
 pub(super) struct Session {
     pub(super) messages: Vec<Value>,
     pub(super) facts: Vec<String>,
-    decoys: Vec<String>,
-    random: Random,
+    pub(super) decoys: Vec<String>,
+    pub(super) random: Random,
     turn: usize,
-    noise: usize,
+    pub(super) noise: usize,
+    /// The text that each round removed, as it would be recalled.
+    pub(super) removed: Vec<String>,
 }
 
 /// A small generator of pseudo-random numbers (xorshift): the same seed gives the same session.
-struct Random(u64);
+pub(super) struct Random(u64);
 
 impl Random {
-    fn below(&mut self, bound: usize) -> usize {
+    pub(super) const fn of(seed: u64) -> Self {
+        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+    }
+
+    pub(super) fn below(&mut self, bound: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
@@ -52,9 +58,10 @@ pub(super) fn session(seed: u64, turns: usize, noise: usize) -> Session {
         messages: Vec::new(),
         facts: Vec::new(),
         decoys: Vec::new(),
-        random: Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1),
+        random: Random::of(seed),
         turn: 0,
         noise,
+        removed: Vec::new(),
     };
     for _ in 0..turns {
         session.turn();
@@ -162,7 +169,7 @@ impl Session {
     }
 
     /// One round: everything up to a legal cut is replaced so that the whole takes about `target` tokens.
-    fn compact(&mut self, target: u64, round: usize) -> String {
+    pub(super) fn compact(&mut self, target: u64, round: usize) -> String {
         let body = self.body();
         let document = parse(&body, &ParseOptions::default()).unwrap();
         let messages = &document.transcript().messages;
@@ -177,6 +184,7 @@ impl Session {
         while start < messages.len() && messages[start].results().next().is_some() {
             start += 1;
         }
+        self.removed.push(read_all(&self.messages[..start]));
         let splits_turn = messages.get(start).is_some_and(|message| message.role == Role::Assistant);
         let epoch = format!("s1/~{round:012x}");
         let profile = Profile::default();
@@ -214,22 +222,29 @@ impl Session {
     }
 
     /// All text that a model would read, unescaped.
-    fn text(&self) -> String {
-        fn read(value: &Value, text: &mut String) {
-            match value {
-                Value::String(part) => {
-                    text.push_str(part);
-                    text.push('\n');
-                }
-                Value::Array(parts) => parts.iter().for_each(|part| read(part, text)),
-                Value::Object(fields) => fields.values().for_each(|part| read(part, text)),
-                _ => {}
-            }
-        }
-        let mut text = String::new();
-        self.messages.iter().for_each(|message| read(message, &mut text));
-        text
+    pub(super) fn text(&self) -> String {
+        read_all(&self.messages)
     }
+}
+
+/// All text in some messages, unescaped.
+fn read_all(messages: &[Value]) -> String {
+    fn read(value: &Value, text: &mut String) {
+        match value {
+            Value::String(part) => {
+                text.push_str(part);
+                text.push('\n');
+            }
+            Value::Array(parts) => parts.iter().for_each(|part| read(part, text)),
+            Value::Object(fields) => fields.values().for_each(|part| read(part, text)),
+            _ => {}
+        }
+    }
+    let mut text = String::new();
+    for message in messages {
+        read(message, &mut text);
+    }
+    text
 }
 
 fn lost(session: &Session) -> Vec<&String> {

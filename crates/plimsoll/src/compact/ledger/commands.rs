@@ -1,5 +1,6 @@
 //! `Command`: a command line that was run, how often, and how it ended last.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
@@ -24,11 +25,44 @@ pub struct Command {
 }
 
 /// A command line as it is shown and compared.
-pub(super) fn shown(line: &str) -> String {
+pub(crate) fn shown(line: &str) -> String {
     // Where a program is told to go first is not what it is told to do.
     let line = line.trim();
     let bare = line.strip_prefix("cd ").and_then(|rest| rest.split_once("&&")).map_or(line, |(_, rest)| rest.trim());
+    let shortened = without_body(bare);
+    let mut bare = shortened.trim();
+    // Where the second stream goes says nothing about what was done.
+    while let Some(rest) = ["2>&1", "2>/dev/null"].iter().find_map(|quiet| bare.strip_suffix(quiet)) {
+        bare = rest.trim_end();
+    }
     one_line(bare, COMMAND)
+}
+
+/// A command line with its here-document told by the first and the last line: the rest is data, and what is done with
+/// it stands behind it.
+fn without_body(command: &str) -> Cow<'_, str> {
+    let shortened = || {
+        let (head, rest) = command.split_once("<<")?;
+        let (opening, body) = rest.split_once('\n')?;
+        let mark: String = opening
+            .trim_start_matches(['-', ' ', '\'', '"', '\\'])
+            .chars()
+            .take_while(|c| c.is_alphanumeric() || *c == '_')
+            .collect();
+        let lines: Vec<&str> = body.lines().collect();
+        let end = lines.iter().position(|line| line.trim() == mark).filter(|_| !mark.is_empty())?;
+        let body: Vec<&str> = lines.iter().take(end).copied().filter(|line| !line.trim().is_empty()).collect();
+        let (first, last) = (body.first()?, body.last()?);
+        let after: Vec<&str> = lines.iter().skip(end + 1).copied().collect();
+        let after = after.join("\n");
+        (body.len() > 3).then(|| format!("{head}<<{opening} {} … {} {mark} {after}", cut(first), cut(last)))
+    };
+    shortened().map_or(Cow::Borrowed(command), Cow::Owned)
+}
+
+/// A line of a here-document, as far as it helps to tell one from another.
+fn cut(line: &str) -> String {
+    one_line(line, 48)
 }
 
 /// The commands of a history, in the order in which each was last run.
@@ -75,6 +109,17 @@ impl Commands {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_here_document_is_told_by_its_ends() {
+        let command = "cat > t.py << 'EOF'\nimport os\n\nx = 1\ny = 2\nprint(x)\nEOF\npython t.py 2>&1";
+        assert_eq!(shown(command), "cat > t.py << 'EOF' import os … print(x) EOF python t.py");
+        let short = "git commit -m \"$(cat <<'EOF'\nfix: the tide\nEOF\n)\"";
+        assert_eq!(shown(short), "git commit -m \"$(cat <<'EOF' fix: the tide EOF )\"");
+        assert_eq!(shown("cat <<< word"), "cat <<< word");
+        assert_eq!(shown("cat << EOF\nnever closed\na\nb\nc"), "cat << EOF never closed a b c");
+        assert_eq!(shown("cd /w && cargo test 2>&1"), "cargo test");
+    }
 
     #[test]
     fn a_command_stands_where_it_was_last_run() {

@@ -14,14 +14,20 @@ use super::sentence::passages;
 use super::standing::plain_words;
 use super::todos::checklist;
 use super::trail::{Step, Trail};
-use super::{Ledger, Note, PendingCall, Words, value};
+use super::{Artifact, Ledger, Note, PendingCall, Words, value};
+use crate::cap::Marker;
 use crate::compact::continuation::parse_continuation;
+use crate::compact::reduce;
 use crate::transcript::{Author, BlockKind, Message, ToolCall, ToolResult, Transcript, is_summary, typed_words};
 
 /// How long a report or decision may be, in characters.
 pub(super) const NOTE: usize = 320;
 /// How much of a call's arguments is searched for identifiers, in bytes.
 const SEARCHED: usize = 8_192;
+/// What stands in every line that says where a result is kept.
+const MARKED: &[u8] = b"[plimsoll, not part of the content: ";
+/// How many results that are kept elsewhere are named: the last ones.
+const ARTIFACTS: usize = 16;
 /// How many identifiers are followed.
 const NAMES: usize = 200;
 
@@ -167,6 +173,10 @@ impl Gather {
                     self.note(one_line(passage, NOTE), true);
                 }
             }
+            // What only announces the next call says less than what was said before it.
+            if announces(&text) && self.report.is_some() {
+                continue;
+            }
             self.report = Some(text.clone().into_owned());
             self.trail.last_text = Some(text.into_owned());
         }
@@ -241,8 +251,30 @@ impl Gather {
             *known -= usize::from(*known > place);
         }
         let told = outcome::read(result, call.reading.command.is_some());
+        self.kept_elsewhere(&call, result);
         self.answer_of_the_user(&call, result);
         self.record(call, told, result);
+    }
+
+    /// Notes what of a result is stored under an id: a capped text, or one that was left out.
+    fn kept_elsewhere(&mut self, call: &OpenCall, result: &ToolResult<'_>) {
+        for text in result.texts().filter(|text| memchr::memmem::find(text.raw(), MARKED).is_some()) {
+            let text = text.decode();
+            let marked = || Marker::find(&text).and_then(|(_, marker)| marker.id).map(|id| id.to_string());
+            let Some(id) = reduce::id_in(&text).map(str::to_owned).or_else(marked) else {
+                continue;
+            };
+            let id = one_line(&id, 300);
+            let about = call.reading.command.as_deref().map(commands::shown);
+            let about = about.or_else(|| call.reading.touches.first().map(|(path, _)| path.clone()));
+            let what = one_line(&format!("{} {}", call.tool, about.unwrap_or_default()), 160);
+            let artifacts = &mut self.ledger.artifacts;
+            artifacts.retain(|known| known.id != id);
+            artifacts.push(Artifact { id, what });
+            if artifacts.len() > ARTIFACTS {
+                artifacts.remove(0);
+            }
+        }
     }
 
     fn finish(mut self, answered_later: &HashSet<String>) -> (Ledger, Trail) {
@@ -291,6 +323,12 @@ fn append(words: &mut String, more: &str) {
         }
         words.push_str(more);
     }
+}
+
+/// Whether a text of the model only says that something is to be done next.
+fn announces(text: &str) -> bool {
+    let text = text.trim();
+    text.chars().count() < 60 && text.ends_with([':', '：'])
 }
 
 /// Whether a sentence of the model says what it decided or found to be the cause.

@@ -5,7 +5,7 @@
 //! the target, within 512 and 4,000 tokens.
 
 pub(crate) mod calls;
-mod commands;
+pub(crate) mod commands;
 pub(crate) mod earlier;
 mod errors;
 pub(crate) mod gather;
@@ -21,13 +21,13 @@ mod record;
 pub(crate) mod select;
 
 mod sentence;
-mod shell;
+pub(crate) mod shell;
 mod standing;
 mod todo_tools;
 mod todos;
 pub(crate) mod trail;
 mod value;
-mod verbs;
+pub(crate) mod verbs;
 mod words;
 
 #[cfg(test)]

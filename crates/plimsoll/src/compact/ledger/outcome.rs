@@ -14,6 +14,16 @@ const WINDOW: usize = 2_048;
 /// How long the line that tells may be, in characters.
 pub(crate) const LINE: usize = 200;
 
+/// How an answer begins where the user refused the call.
+const REFUSALS: [&str; 6] = [
+    "The user doesn't want to proceed with this tool use.",
+    "The user doesn't want to take this action right now.",
+    "[Request interrupted by user for tool use]",
+    "exec command rejected by user",
+    "rejected by user",
+    "The user denied this operation",
+];
+
 /// What became of a call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -25,6 +35,8 @@ pub enum Outcome {
     Failed,
     /// It ended with this exit status.
     Exit(i32),
+    /// The user would not have it.
+    Refused,
     /// There is no answer.
     #[default]
     Unanswered,
@@ -34,7 +46,7 @@ impl Outcome {
     /// Whether it failed.
     pub const fn is_failure(self) -> bool {
         match self {
-            Self::Failed => true,
+            Self::Failed | Self::Refused => true,
             Self::Exit(status) => status != 0,
             Self::Ok | Self::Unanswered => false,
         }
@@ -45,6 +57,7 @@ impl Outcome {
             Self::Ok => Cow::Borrowed("ok"),
             Self::Failed => Cow::Borrowed("failed"),
             Self::Exit(status) => Cow::Owned(format!("exit {status}")),
+            Self::Refused => Cow::Borrowed("refused by the user"),
             Self::Unanswered => Cow::Borrowed("no answer"),
         }
     }
@@ -53,6 +66,7 @@ impl Outcome {
         Some(match text {
             "ok" => Self::Ok,
             "failed" => Self::Failed,
+            "refused by the user" => Self::Refused,
             "no answer" => Self::Unanswered,
             _ => Self::Exit(text.strip_prefix("exit ")?.parse().ok()?),
         })
@@ -77,7 +91,10 @@ pub(crate) fn read(result: &ToolResult<'_>, is_command: bool) -> Told {
     let status = if is_command { exit_status(&head).or_else(|| exit_status(&tail)) } else { None };
     let aborts = head.starts_with("<tool_use_error>") || head.starts_with("aborted");
     let error = || error_line(&head).or_else(|| error_line(&tail));
+    let refused =
+        result.is_error != Some(false) && REFUSALS.iter().any(|refusal| head.trim_start().starts_with(refusal));
     let outcome = match (status, result.is_error) {
+        _ if refused => Outcome::Refused,
         (Some(status), _) => Outcome::Exit(status),
         (None, Some(true)) => Outcome::Failed,
         (None, _) if aborts => Outcome::Failed,
@@ -88,14 +105,21 @@ pub(crate) fn read(result: &ToolResult<'_>, is_command: bool) -> Told {
         }
         _ => Outcome::Ok,
     };
-    let error = outcome.is_failure().then(|| {
-        error()
-            .or_else(|| head.lines().map(clean).find(|line| !line.is_empty() && exit_status(line).is_none()))
-            .map(|line| one_line(&line, LINE))
+    let error = (outcome.is_failure() && outcome != Outcome::Refused).then(|| {
+        let tells = |line: &String| !line.is_empty() && exit_status(line).is_none() && !is_frame(line);
+        let last = || tail.lines().rev().map(clean).find(tells).filter(|_| is_command);
+        error().or_else(last).or_else(|| head.lines().map(clean).find(tells)).map(|line| one_line(&line, LINE))
     });
     let sum = is_command
         .then(|| tail.lines().rev().take(40).map(clean).find(|line| sums_up(line)).map(|line| one_line(&line, LINE)));
     Told { outcome, error: error.flatten().filter(|line| !line.is_empty()), sum: sum.flatten() }
+}
+
+/// Whether a line is what a program writes around a command's output, and none of it.
+fn is_frame(line: &str) -> bool {
+    ["Chunk ID:", "Wall time:", "Process exited", "Original token count:", "Output:", "Total output lines:"]
+        .iter()
+        .any(|frame| line.starts_with(frame))
 }
 
 /// The end of a text, read loosely: an escape that the cut hit reads as garbage of one character.
@@ -270,6 +294,24 @@ mod tests {
             assert_eq!(told(text, None, true).outcome, Outcome::Exit(status), "{text}");
         }
         assert_eq!(told("the exit code of a program tells", None, true).outcome, Outcome::Ok);
+    }
+
+    #[test]
+    fn what_the_user_refused_is_no_error() {
+        let refusal = "The user doesn't want to proceed with this tool use. The tool use was rejected.";
+        let told = told(refusal, Some(true), false);
+        assert_eq!((told.outcome, told.error), (Outcome::Refused, None));
+        assert_eq!(Outcome::read(&Outcome::Refused.show()), Some(Outcome::Refused));
+    }
+
+    #[test]
+    fn of_a_failure_without_a_word_for_it_the_last_line_tells() {
+        let error = |text| told(text, None, true).error;
+        assert_eq!(
+            error("Exit code 1\n=== Looking at the structure ===\n3 of 4 parts match").as_deref(),
+            Some("3 of 4 parts match")
+        );
+        assert_eq!(error("Chunk ID: 1d7024\nWall time: 0.1\nProcess exited with code 1\nOutput:\n"), None);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! How early a fact is chosen: the user's words first, the weightiest passages before others, then the work.
 
 use super::notation::Fact;
+use super::shell;
 use super::standing::Tier;
 use super::todos::Status;
 use super::{Ledger, Words};
@@ -52,6 +53,7 @@ pub(super) fn rank(ledger: &Ledger, fact: &Fact, nth: u32) -> (Rank, u32) {
         Fact::Note(note) => (old(note.turn, if note.decided { REPORTED + 1 } else { REPORTED }), nth),
         Fact::Name(_) => (REPORTED + 1, u32::MAX - nth),
         Fact::Command(command) if command.outcome.is_failure() => (old(command.turn, SEEN), nth),
+        Fact::Command(command) if shell::only_looks(&command.line) => (OLD + 2, nth),
         Fact::Command(command) => (old(command.turn, SEEN + 2), nth),
         Fact::Artifact(_) | Fact::Words(_) => (OLD, nth),
     }

@@ -6,6 +6,7 @@ use super::gather::{Gather, NOTE, OpenCall};
 use super::items::Touch;
 use super::line::one_line;
 use super::outcome::{Outcome, Told};
+use super::shell;
 use super::todos::{Status, Todo};
 use super::trail::Step;
 use crate::transcript::ToolResult;
@@ -40,6 +41,7 @@ impl Gather {
         let command = reading.command.as_deref().map(commands::shown);
         let finds_nothing = told.outcome == Outcome::Exit(1) && command.as_deref().is_some_and(searches);
         let failed = told.outcome.is_failure() && !finds_nothing;
+        let refused = told.outcome == Outcome::Refused;
         let first = reading.touches.first().map(|(path, touch)| (one_line(path, 240), *touch));
         let about = command
             .clone()
@@ -61,13 +63,24 @@ impl Gather {
             if failed && !touch.changes() && command.is_some() {
                 continue;
             }
+            // What the user refused did not happen.
+            if refused && touch.changes() {
+                continue;
+            }
             if !failed && touch.changes() {
                 self.failures.changed(&path);
             }
             let outcome = if failed { Outcome::Failed } else { Outcome::Ok };
             self.items.touch(&path, *touch, outcome, turn);
         }
-        if let Some(line) = command.filter(|line| !line.is_empty()) {
+        // Looking at files, and patching them, is told by the items.
+        let is_told = |line: &String| {
+            let tells = !failed && !reading.touches.is_empty();
+            tells
+                && (shell::only_looks(line) || (line.starts_with("apply_patch") && line.contains("*** Begin Patch")))
+        };
+        let raw = reading.command.clone().unwrap_or_default();
+        if let Some(line) = command.filter(|line| !line.is_empty() && !is_told(&raw)) {
             self.commands.ran(&line, told.outcome, turn);
         }
         let telling = told
@@ -117,7 +130,8 @@ impl Gather {
 
 /// Whether a command line searches or compares: it ends with 1 where it finds nothing, and that is no error.
 fn searches(line: &str) -> bool {
-    let last = line.rsplit(['|', ';']).next().and_then(|part| part.rsplit("&&").next()).unwrap_or(line);
+    let bare = shell::unquoted(line);
+    let last = bare.rsplit(['|', ';']).next().and_then(|part| part.rsplit("&&").next()).unwrap_or("");
     let program = last.split_whitespace().next().unwrap_or("");
     matches!(program, "grep" | "rg" | "egrep" | "ag" | "diff" | "cmp" | "test" | "[" | "which" | "pgrep")
 }

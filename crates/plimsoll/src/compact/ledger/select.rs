@@ -75,14 +75,49 @@ pub(crate) struct Selection<'l> {
     pub(crate) takes_earlier: bool,
     /// What the user asked to pay attention to: words of substance.
     wanted: Vec<String>,
+    /// Whether there is too little room for whole messages: then each is offered by its passages, so that what stands
+    /// for the rest of the work comes before what surrounds it.
+    tight: bool,
 }
 
 impl<'l> Selection<'l> {
-    /// Ranks the facts of a ledger. An earlier summary is held to `earlier_limit`.
-    pub(crate) fn new(
+    /// Ranks the facts of a ledger and chooses what fits in `room`, whose cost is taken off it: whole messages where
+    /// every standing instruction and value finds room so, otherwise passages.
+    pub(crate) fn within(
+        room: &mut Tokens,
         ledger: &'l Ledger,
         earlier_limit: Tokens,
         instructions: Option<&str>,
+        takes_earlier: bool,
+        count: &'l dyn Fn(&str) -> Tokens,
+    ) -> Self {
+        let choose = |tight: bool| {
+            let mut left = *room;
+            let mut selection = Self::new(ledger, earlier_limit, instructions, tight, count);
+            selection.takes_earlier = takes_earlier;
+            selection.choose(&mut left, Rank::MAX, false);
+            (selection, left)
+        };
+        let (mut selection, mut left) = choose(false);
+        if selection.constraints_refused() > 0 {
+            let (tight, left_so) = choose(true);
+            (selection, left) = (tight, left_so);
+        }
+        *room = left;
+        selection
+    }
+
+    /// How many standing instructions and values found no room.
+    fn constraints_refused(&self) -> usize {
+        self.refused.iter().filter(|refused| refused.rank <= VALUES && matches!(refused.fact, Fact::Words(_))).count()
+    }
+
+    /// Ranks the facts of a ledger. An earlier summary is held to `earlier_limit`.
+    fn new(
+        ledger: &'l Ledger,
+        earlier_limit: Tokens,
+        instructions: Option<&str>,
+        tight: bool,
         count: &'l dyn Fn(&str) -> Tokens,
     ) -> Self {
         let lower = instructions.unwrap_or("").to_lowercase();
@@ -90,6 +125,7 @@ impl<'l> Selection<'l> {
         wanted.extend(value::words(&lower).filter(|word| value::is_traceable(word)).map(str::to_owned));
         let mut selection = Self {
             wanted,
+            tight,
             takes_earlier: false,
             ledger,
             waiting: BinaryHeap::new(),
@@ -138,11 +174,12 @@ impl<'l> Selection<'l> {
         let request = !words.part && (words.turn == 1 || words.turn == last);
         let length = words.text.chars().count();
         let parts = u32::try_from(passages(&words.text).len()).unwrap_or(u32::MAX);
-        if request && length <= REQUEST {
+        let whole = if self.tight { SHORT_MESSAGE } else { REQUEST };
+        if request && length <= whole && (words.turn == last || !self.tight) {
             // The current request before the first.
             let score = u8::from(words.turn == last);
             self.offer(REQUESTS, score, words.turn, (place, 0), Fact::Words(words), parts);
-        } else if words.part || length <= SHORT_MESSAGE {
+        } else if words.part || parts == 1 || (length <= SHORT_MESSAGE && !self.tight) {
             let (mut rank, score) = rank_words(&words, last);
             if words.part && words.turn == last && rank < BULK {
                 rank = REQUESTS + 1;
@@ -292,11 +329,9 @@ pub(super) fn bounded(ledger: &Ledger, bound: Tokens, count: &dyn Fn(&str) -> To
             },
             "",
         ));
-        let mut selection = Selection::new(ledger, bound.fraction(0.5), None, count);
         let names = if ledger.names.is_empty() { Tokens::ZERO } else { count(&names_entry(&[])) };
         let mut left = room - reach - names;
-        selection.takes_earlier = true;
-        selection.choose(&mut left, Rank::MAX, false);
+        let selection = Selection::within(&mut left, ledger, bound.fraction(0.5), None, true, count);
         let chosen = selection.finish();
         let cost = count(&chosen.render(""));
         if cost <= bound {

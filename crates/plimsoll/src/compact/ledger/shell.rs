@@ -5,6 +5,55 @@ use super::items::Touch;
 /// Programs that print the files they are given.
 const READERS: [&str; 9] = ["cat", "head", "tail", "nl", "less", "more", "bat", "wc", "sed"];
 
+/// Programs that only look, beside those that print the files they are given.
+const LOOKERS: [&str; 16] = [
+    "grep", "rg", "egrep", "ag", "ls", "find", "tree", "pwd", "cd", "sort", "uniq", "cut", "stat", "file", "which",
+    "du",
+];
+
+/// A command line without what stands in quotes in it: what is left are programs, plain words and operators.
+pub(crate) fn unquoted(command: &str) -> String {
+    let mut bare = String::with_capacity(command.len());
+    let mut quote: Option<char> = None;
+    let mut escaped = false;
+    for c in command.chars() {
+        match quote {
+            Some(open) => {
+                if c == open && !escaped {
+                    quote = None;
+                }
+            }
+            None if (c == '"' || c == '\'') && !escaped => quote = Some(c),
+            None => bare.push(c),
+        }
+        escaped = c == '\\' && !escaped && quote != Some('\'');
+    }
+    bare
+}
+
+/// Whether a command line is one program and its arguments, so that its output is of nothing else.
+pub(crate) fn is_simple(command: &str) -> bool {
+    let command = command.trim();
+    let bare = command.strip_prefix("cd ").and_then(|rest| rest.split_once("&&")).map_or(command, |(_, rest)| rest);
+    !bare.contains(['|', ';', '&', '\n', '>', '<', '`', '$'])
+}
+
+/// Whether a command line only looks: it prints files, lists or searches them, and changes nothing.
+pub(crate) fn only_looks(command: &str) -> bool {
+    let bare = unquoted(command).replace("2>/dev/null", "").replace("2>&1", "");
+    let changes = [" -delete", " -exec", " -fprint"].iter().any(|flag| bare.contains(flag));
+    if changes || bare.contains(['>', '<', '$', '`']) || (bare.contains(" -i") && bare.contains("sed")) {
+        return false;
+    }
+    let mut parts = bare.split(['\n', ';', '|', '&']).map(str::trim).filter(|part| !part.is_empty()).peekable();
+    let looks = |part: &str| {
+        let program = part.split_whitespace().next().unwrap_or("");
+        let program = program.rsplit('/').next().unwrap_or(program);
+        READERS.contains(&program) || LOOKERS.contains(&program)
+    };
+    parts.peek().is_some() && parts.all(looks)
+}
+
 /// The files that a command line names, with what becomes of them.
 pub(crate) fn touches(command: &str) -> Vec<(String, Touch)> {
     let mut touches = Vec::new();
@@ -86,8 +135,11 @@ fn is_path(word: &str) -> bool {
         || word.rsplit_once('.').is_some_and(|(stem, extension)| {
             !stem.is_empty() && (1..=8).contains(&extension.len()) && extension.chars().all(char::is_alphanumeric)
         });
+    // Folders of some frameworks stand in parentheses: `app/(protected)/page.tsx`.
+    let parentheses = word.contains(['(', ')']) && !(word.contains("/(") && word.contains(")/"));
     named
-        && !word.contains(['$', '*', '{', '(', ')', '<', '='])
+        && !parentheses
+        && !word.contains(['$', '*', '{', '<', '='])
         && !word.contains("://")
         && word.chars().any(char::is_alphabetic)
 }
@@ -125,6 +177,25 @@ fn words(part: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_command_that_only_looks_is_told_from_one_that_does_something() {
+        for looks in [
+            "sed -n '1,200p' src/a.rs",
+            "nl -ba 'src/(x)/a.rs' | sed -n '1,9p'",
+            "rg -n \"a|b && rm\" src 2>/dev/null | head -5",
+            "cd /w && ls -la; cat x.md",
+            "sed -n '1,9p' 'src/app/(protected)/a.tsx'",
+            "find . -name '*.rs' | sort | uniq -c",
+        ] {
+            assert!(only_looks(looks), "{looks}");
+        }
+        for does in
+            ["cat a > b", "sed -i s/a/b/ x.rs", "cat x.rs && cargo test", "find . -delete", "make", "", "cat $(make)"]
+        {
+            assert!(!only_looks(does), "{does}");
+        }
+    }
 
     #[test]
     fn files_in_command_lines_are_seen() {

@@ -155,6 +155,7 @@ fn outcome() -> impl Strategy<Value = Outcome> {
         Just(Outcome::Ok),
         Just(Outcome::Failed),
         Just(Outcome::Unanswered),
+        Just(Outcome::Refused),
         (-9..300).prop_map(Outcome::Exit)
     ]
 }

@@ -3,7 +3,7 @@
 use super::items::Touch;
 
 /// The words of a tool's name, lower case: `readFile`, `read_file`, `Read-File` are the same.
-pub(super) fn verbs(name: &str) -> Vec<String> {
+pub(crate) fn verbs(name: &str) -> Vec<String> {
     let mut verbs = vec![String::new()];
     let mut was_lower = false;
     for c in name.chars() {
@@ -22,7 +22,7 @@ pub(super) fn verbs(name: &str) -> Vec<String> {
 }
 
 /// What a tool does to what it names, by the words of its name.
-pub(super) fn touch_of(verbs: &[String]) -> Option<Touch> {
+pub(crate) fn touch_of(verbs: &[String]) -> Option<Touch> {
     const TABLE: [(Touch, &[&str]); 7] = [
         (Touch::Deployed, &["deploy", "publish", "release"]),
         (Touch::Deleted, &["delete", "remove", "rm", "trash", "archive"]),

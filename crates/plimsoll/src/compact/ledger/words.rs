@@ -30,19 +30,21 @@ impl Words {
         passages(&self.text).iter().any(|passage| standing::weigh(passage).0 <= Tier::Value)
     }
 
-    /// The message cut into its passages, each with the mark only if it is what the later message changed. Pasted
+    /// The message cut into its passages, each with the mark of the last message that changed this very passage. Pasted
     /// passages in a row are one.
     pub(super) fn split(&self, all: &[Self]) -> Vec<Self> {
-        let later: Vec<Passage> = all
+        // Different passages may have been changed by different messages; the mark of the whole names only the last.
+        let later: Vec<(u32, Passage)> = all
             .iter()
-            .filter(|words| Some(words.turn) == self.changed_by)
-            .flat_map(|words| Passage::all(&words.text))
+            .filter(|words| self.changed_by.is_some_and(|last| words.turn > self.turn && words.turn <= last))
+            .flat_map(|words| Passage::all(&words.text).into_iter().map(|passage| (words.turn, passage)))
+            .filter(|(_, passage)| passage.cancels || passage.changes)
             .collect();
-        let part = |text: &str, changed: bool| Self {
+        let part = |text: &str, changed_by: Option<u32>| Self {
             turn: self.turn,
             part: true,
             text: text.to_owned(),
-            changed_by: self.changed_by.filter(|_| changed),
+            changed_by,
         };
         let mut parts: Vec<Self> = Vec::new();
         let mut paste: Option<std::ops::Range<usize>> = None;
@@ -55,14 +57,16 @@ impl Words {
                 paste = Some(paste.map_or(start, |range| range.start)..at);
                 continue;
             }
-            parts.extend(paste.take().and_then(|range| self.text.get(range)).map(|text| part(text, false)));
-            let changed = !later.is_empty() && {
+            parts.extend(paste.take().and_then(|range| self.text.get(range)).map(|text| part(text, None)));
+            let changed_by = if later.is_empty() {
+                None
+            } else {
                 let read = Passage::read(passage, self.is_long());
-                later.iter().any(|later| later.changes(&read))
+                later.iter().filter(|(_, later)| later.changes(&read)).map(|(turn, _)| *turn).max()
             };
-            parts.push(part(passage, changed));
+            parts.push(part(passage, changed_by));
         }
-        parts.extend(paste.and_then(|range| self.text.get(range)).map(|text| part(text, false)));
+        parts.extend(paste.and_then(|range| self.text.get(range)).map(|text| part(text, None)));
         parts
     }
 
@@ -158,13 +162,13 @@ impl Passage {
             in_long,
             standing: standing::weigh(text).0 <= Tier::Value,
             cancels,
-            changes: cancels || (!leads && cue(&LEXICON.changes)),
+            changes: !leads && cue(&LEXICON.changes),
         }
     }
 
     /// Whether this passage says explicitly that an earlier one no longer holds as it was said.
     fn changes(&self, earlier: &Self) -> bool {
-        if !self.changes || !earlier.standing {
+        if !(self.cancels || self.changes) || !earlier.standing {
             return false;
         }
         let shared = self.terms.intersection(&earlier.terms).count();
@@ -173,8 +177,10 @@ impl Passage {
         let renumbered = another_number && !earlier.numbers.is_empty();
         let replaced =
             renumbered || (self.day && earlier.day) || (self.substitutes && self.carries && earlier.carries);
+        // `cancel the reservation S61CZX` asks for a piece of work: it names what was not spoken of before.
+        let cancels = self.cancels && !another_number;
         shared >= if self.in_long { 2 } else { 1 }
-            && ((self.short && (self.cancels || replaced)) || (same_number && another_number))
+            && ((self.short && (cancels || (self.changes && replaced))) || (same_number && another_number))
     }
 }
 
@@ -187,7 +193,7 @@ pub(super) fn mark_changes(words: &mut [Words]) {
     let changers: Vec<(u32, &Passage)> = read
         .iter()
         .flat_map(|(turn, passages)| {
-            passages.iter().filter(|passage| passage.changes).map(|passage| (*turn, passage))
+            passages.iter().filter(|passage| passage.cancels || passage.changes).map(|passage| (*turn, passage))
         })
         .collect();
     for (words, (turn, earlier)) in words.iter_mut().zip(&read) {
@@ -219,6 +225,7 @@ mod tests {
         assert_eq!(changed(&["Das Limit ist 30.", "Das Limit ist jetzt 50."]), [Some(2), None]);
         assert_eq!(changed(&["重试上限是 30 次。", "重试上限改为 50 次。"]), [Some(2), None]);
         assert_eq!(changed(&["Use port 8080.", "Actually use port 9090 instead."]), [Some(2), None]);
+        assert_eq!(changed(&["Use port 8080.", "Forget port 8080, take 9090."]), [Some(2), None]);
     }
 
     #[test]
@@ -230,6 +237,7 @@ mod tests {
             "The color is now blue.",
             "Never call the payment service.",
             "There is no need for a new limit on requests from `admin`.",
+            "Please cancel the requests of R61CZX.",
         ] {
             assert_eq!(changed(&["The limit is 30 requests.", later]), [None, None], "{later}");
         }
@@ -249,5 +257,14 @@ mod tests {
         mark_changes(&mut words);
         let marks: Vec<_> = words[0].split(&words).into_iter().map(|part| part.changed_by).collect();
         assert_eq!(marks, [None, Some(2), None]);
+        words.push(Words {
+            turn: 3,
+            part: false,
+            text: "Forget what I said about `main`, never touch it is too strict.".to_owned(),
+            changed_by: None,
+        });
+        mark_changes(&mut words);
+        let marks: Vec<_> = words[0].split(&words).into_iter().map(|part| part.changed_by).collect();
+        assert_eq!(marks[..2], [None, Some(2)], "each passage has its own mark, whatever changed after it");
     }
 }

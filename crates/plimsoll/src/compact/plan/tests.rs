@@ -324,6 +324,7 @@ proptest! {
                     }
                 }
             }
+            Plan::Reduce(_) => prop_assert!(false, "`plan` alone reduces nothing"),
             Plan::Infeasible { irreducible, limit } => {
                 prop_assert!(irreducible + MINIMAL_CONTINUATION > limit);
                 prop_assert!(measure.total > limit);

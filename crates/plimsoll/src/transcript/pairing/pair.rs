@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
 
 use super::super::{BlockKind, CallKind, Message, Role, ToolCall, ToolResult};
-use super::{Bond, BondKind, OpenCall, Orphan, OrphanKind};
+use super::{Answer, Bond, BondKind, OpenCall, Orphan, OrphanKind};
 use crate::wire::Text;
 
 /// A call that was met on the way.
@@ -46,6 +46,8 @@ pub(super) struct Pairing<'t> {
     model_turn: usize,
     bonds: Vec<Bond>,
     orphans: Vec<Orphan>,
+    /// What answers what, in the order of the results.
+    pub(super) answers: Vec<Answer>,
 }
 
 impl<'t> Pairing<'t> {
@@ -123,6 +125,7 @@ impl<'t> Pairing<'t> {
             return;
         };
         met.answered = true;
+        self.answers.push(Answer { call: (met.message, met.block), result: (message, block) });
         if let Some(id) = met.call.id {
             let key = (met.call.kind == CallKind::Approval, id.decode());
             self.answered.insert(key, number);

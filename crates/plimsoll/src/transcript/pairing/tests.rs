@@ -25,7 +25,7 @@ fn orphans(script: &[Step]) -> Vec<(usize, OrphanKind)> {
 }
 
 #[test]
-fn an_interrupted_call_is_an_orphan_and_holds_nothing_up() {
+fn mechanism_1_an_interrupted_call_is_an_orphan_and_holds_nothing_up() {
     let script = [Step::Typed, calls(&[0]), Step::Typed, Step::Say];
     assert_eq!(orphans(&script), [(1, OrphanKind::CallWithoutResult)]);
     assert_eq!(cuts(&script), [0, 1, 2, 3, 4]);
@@ -47,13 +47,13 @@ fn a_call_waits_until_the_model_has_spoken_in_a_later_turn() {
 }
 
 #[test]
-fn a_message_of_text_and_result_stays_with_its_call() {
+fn mechanism_2_a_message_of_text_and_result_stays_with_its_call() {
     let mixed = Step::Results { ids: vec![Some(0)], text: true };
     assert_eq!(cuts(&[Step::Typed, calls(&[0]), mixed, Step::Say]), [0, 1, 3, 4]);
 }
 
 #[test]
-fn a_parallel_batch_is_atomic() {
+fn mechanism_4_a_parallel_batch_is_atomic() {
     // In one message, and as items with their results in any order.
     assert_eq!(cuts(&[Step::Typed, calls(&[0, 1]), results(&[0]), results(&[1]), Step::Say]), [0, 1, 4, 5]);
     let items = [Step::Typed, calls(&[0]), calls(&[1]), results(&[1]), results(&[0]), Step::Say];
@@ -101,7 +101,7 @@ fn a_result_without_a_call_is_reported() {
 }
 
 #[test]
-fn reasoning_stays_with_the_items_of_its_response() {
+fn mechanism_9_reasoning_stays_with_the_items_of_its_response() {
     let script =
         [Step::Typed, Step::Reason, calls(&[0]), calls(&[1]), results(&[0]), results(&[1]), Step::Reason, Step::Say];
     assert_eq!(cuts(&script), [0, 1, 6, 8]);
@@ -121,7 +121,7 @@ fn a_providers_pending_call_keeps_its_response() {
 }
 
 #[test]
-fn an_open_question_stands_without_holding_up_cuts() {
+fn mechanism_6_an_open_question_stands_without_holding_up_cuts() {
     let mut script = vec![Step::Typed, Step::Reason, Step::Ask(6), Step::Typed, Step::Say, Step::Typed, Step::Say];
     let found = of(&script);
     assert_eq!(found.standing(), [1, 2]);
@@ -136,7 +136,7 @@ fn an_open_question_stands_without_holding_up_cuts() {
 }
 
 #[test]
-fn dropping_a_call_and_keeping_its_result_is_a_violation() {
+fn mechanism_7_dropping_a_call_and_keeping_its_result_is_a_violation() {
     let found = of(&[Step::Typed, calls(&[0]), results(&[0]), Step::Say]);
     assert_eq!(
         found.violations(|message| message != 1),
