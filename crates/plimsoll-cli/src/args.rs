@@ -85,7 +85,7 @@ pub(crate) struct Reading {
 #[derive(Debug, Args)]
 #[command(after_help = "Example: plimsoll count session.jsonl --model claude-sonnet-4-5")]
 pub(crate) struct CountArgs {
-    /// Files of text or transcripts; `-` or none is standard input
+    /// Files of text or transcripts; claude:last, codex:last or claude:ID name a session; `-` or none is standard input
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) files: Vec<PathBuf>,
     /// Count as this model does
@@ -105,7 +105,7 @@ pub(crate) struct CountArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "Example: plimsoll context session.jsonl")]
 pub(crate) struct ContextArgs {
-    /// A transcript; `-` or none is standard input
+    /// A transcript; claude:last, codex:last or claude:ID name a session; `-` or none is standard input
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) file: Option<PathBuf>,
     /// Judge by this model's window and tokenizer [default: the model that the transcript names]
@@ -139,12 +139,14 @@ pub(crate) struct ModelsArgs {
 ///
 /// What is removed is archived first; `plimsoll restore` gives it back byte for byte. Session files of Claude Code and
 /// Codex are appended to in the program's own way, so that it resumes from there. This is a manual compaction: it needs
-/// no threshold. When there is too little to compact, the output is the input unchanged.
+/// no threshold. When there is too little to compact, the output is the input unchanged. `claude:last` and `codex:last` are
+/// the sessions of this directory that were written to last. One that a program is at work on is not changed in place.
 #[derive(Debug, Args)]
-#[command(after_help = "Example: plimsoll compact session.jsonl -o compacted.jsonl")]
+#[command(after_help = "Example: plimsoll compact session.jsonl -o compacted.jsonl
+         plimsoll compact claude:last --in-place")]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct CompactArgs {
-    /// A transcript; `-` or none is standard input
+    /// A transcript; claude:last, codex:last or claude:ID name a session; `-` or none is standard input
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) file: Option<PathBuf>,
     /// Write the compacted transcript here instead of standard output
@@ -177,7 +179,7 @@ pub(crate) struct CompactArgs {
     /// Who writes the summary: extract (embedded, offline)
     #[arg(long, value_name = "SUMMARIZER", default_value = "extract")]
     pub(crate) summarizer: String,
-    /// Compact even if there is little before the tail
+    /// Compact even if there is little before the tail, or a program is at work on the session
     #[arg(long)]
     pub(crate) force: bool,
     /// Show the plan; change and store nothing

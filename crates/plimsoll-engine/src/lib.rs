@@ -6,6 +6,7 @@
 )]
 
 pub mod config;
+pub mod find;
 pub mod hook;
 pub mod install;
 

@@ -6,12 +6,15 @@ use anyhow::{Result, bail};
 use plimsoll::Tokens;
 use plimsoll::compact::{Carried, Profile};
 use plimsoll::wire::{parse, splice};
-use plimsoll_engine::{CompactOptions, Compacted, Outcome, Report, change_in_place, compact, write_whole};
+use plimsoll_engine::find::settled;
+use plimsoll_engine::{
+    CompactOptions, Compacted, EngineError, Outcome, Report, change_in_place, compact, write_whole,
+};
 
 use crate::args::{CompactArgs, Global};
 use crate::output::{Output, bar, percent, plain, style};
 use crate::resolve::{
-    About as _, Done, Usage, config, input, input_name, limit, output_path, parse_options, store_of,
+    About as _, Done, Usage, config, input, input_name, limit, named, output_path, parse_options, store_of,
 };
 
 pub(crate) fn run(arguments: &CompactArgs, global: &Global, output: &mut Output) -> Result<Done> {
@@ -28,7 +31,8 @@ pub(crate) fn run(arguments: &CompactArgs, global: &Global, output: &mut Output)
         let name = plain(profile);
         Usage(format!("--profile {name}: built in are coding, workspace, research and chat"))
     })?;
-    let file = arguments.file.as_deref();
+    let file = named(arguments.file.as_deref())?;
+    let file = file.as_deref();
     let name = input_name(file);
     if arguments.in_place && file.is_none_or(|file| file.as_os_str() == "-") {
         return Err(Usage("--in-place needs a FILE to change".to_owned()).into());
@@ -37,6 +41,11 @@ pub(crate) fn run(arguments: &CompactArgs, global: &Global, output: &mut Output)
     let store = if arguments.dry_run { None } else { Some(store_of(&config)?) };
 
     let progress = output.progress("reading");
+    if let Some(path) = file.filter(|_| arguments.in_place && !arguments.force && !arguments.dry_run)
+        && let Some(by) = settled(path)
+    {
+        return Err(EngineError::InUse { path: path.to_path_buf(), by }.into());
+    }
     let input = input(file, limit(&arguments.reading))?;
     let document = parse(input.bytes(), &parse_options(&arguments.reading)?).about(&name)?;
     let options = CompactOptions {
