@@ -102,8 +102,13 @@ pub(crate) struct CountArgs {
 }
 
 /// Show what fills a transcript's context
+///
+/// With --html, a page that needs nothing but itself: the window and its thresholds, what fills it by kind and role, the
+/// largest results and what can be done about them, the messages from first to last, and what a compaction would do. It
+/// quotes the transcript.
 #[derive(Debug, Args)]
-#[command(after_help = "Example: plimsoll context session.jsonl")]
+#[command(after_help = "Example: plimsoll context session.jsonl
+         plimsoll context claude:last --html -o context.html")]
 pub(crate) struct ContextArgs {
     /// A transcript; claude:last, codex:last or claude:ID name a session; `-` or none is standard input
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
@@ -119,6 +124,12 @@ pub(crate) struct ContextArgs {
     /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,
+    /// Write a page of HTML
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) html: bool,
+    /// Write the page here instead of to standard output
+    #[arg(short, long, value_name = "OUT", value_hint = ValueHint::FilePath, requires = "html")]
+    pub(crate) output: Option<PathBuf>,
 }
 
 /// Show the limits of models, and where each number comes from

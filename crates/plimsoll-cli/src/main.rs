@@ -3,6 +3,7 @@
 mod args;
 mod cmd;
 mod output;
+mod page;
 mod resolve;
 
 use std::process::ExitCode;

@@ -20,7 +20,7 @@ pub mod skills;
 pub mod spill;
 
 pub use compact::{CompactOptions, Compacted, compact};
-pub use context::{Context, Large, Marks, Odd, context};
+pub use context::{Context, Large, LargeResult, Marks, Moment, Odd, Picture, context, picture};
 pub use error::EngineError;
 pub use file::{Input, change_in_place, write_whole};
 pub use judge::{Judged, judge};

@@ -32,7 +32,8 @@ pub(super) fn last(root: &Path, project: &Path) -> Result<Candidate, FindError> 
         project: project.to_path_buf(),
         looked,
         next: if several {
-            "there are some of other directories: run it in the one that codex was started in, or name a file".to_owned()
+            "there are some of other directories: run it in the one that codex was started in, or name a file"
+                .to_owned()
         } else {
             "set CODEX_HOME if it keeps them elsewhere, or name a file".to_owned()
         },

@@ -85,7 +85,8 @@ fn registered(path: &Path) -> Option<InUse> {
         let small = entry.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.len() < 1 << 16);
         let text = fs::read(entry.path()).ok().filter(|_| small);
         let listed = text.and_then(|text| serde_json::from_slice::<Registered>(&text).ok());
-        let ours = listed.filter(|listed| listed.session_id == session && lives(listed.pid, listed.proc_start.as_deref()));
+        let ours =
+            listed.filter(|listed| listed.session_id == session && lives(listed.pid, listed.proc_start.as_deref()));
         if let Some(Registered { pid, .. }) = ours {
             return Some(InUse::Running { pid });
         }
@@ -212,7 +213,8 @@ mod tests {
         let stat = fs::read_to_string("/proc/self/stat").unwrap();
         let start = stat.rsplit_once(')').unwrap().1.split_ascii_whitespace().nth(19).unwrap().to_owned();
         let say = |session: &str, start: &str| {
-            let line = format!(r#"{{"pid":{me},"sessionId":"{session}","procStart":"{start}","kind":"interactive"}}"#);
+            let line =
+                format!(r#"{{"pid":{me},"sessionId":"{session}","procStart":"{start}","kind":"interactive"}}"#);
             fs::write(list.join(format!("{me}.json")), line).unwrap();
             in_use(&path, later())
         };

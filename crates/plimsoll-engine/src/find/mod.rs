@@ -69,7 +69,8 @@ impl FromStr for SessionName {
     type Err = FindError;
 
     fn from_str(text: &str) -> Result<Self, FindError> {
-        let malformed = || FindError::Malformed { text: text.chars().take(80).flat_map(char::escape_debug).collect() };
+        let malformed =
+            || FindError::Malformed { text: text.chars().take(80).flat_map(char::escape_debug).collect() };
         let (writer, id) = match text.split_once(':') {
             Some(("claude", id)) => (Writer::Claude, id),
             Some(("codex", id)) => (Writer::Codex, id),
@@ -223,7 +224,9 @@ fn listed(folder: &Path) -> Result<Vec<fs::DirEntry>, FindError> {
     let failed = |source| FindError::Read { path: folder.to_path_buf(), source };
     match fs::read_dir(folder) {
         Ok(entries) => entries.collect::<Result<_, _>>().map_err(failed),
-        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(Vec::new()),
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            Ok(Vec::new())
+        }
         Err(error) => Err(failed(error)),
     }
 }
@@ -267,7 +270,12 @@ fn sessions(folder: &Path, wanted: impl Fn(&str) -> bool) -> Result<Vec<Candidat
 }
 
 /// The one that was asked for by an id, or by the beginning of one.
-fn only(mut found: Vec<(String, Candidate)>, writer: Writer, id: &str, looked: &Path) -> Result<Candidate, FindError> {
+fn only(
+    mut found: Vec<(String, Candidate)>,
+    writer: Writer,
+    id: &str,
+    looked: &Path,
+) -> Result<Candidate, FindError> {
     found.sort_by(|one, other| one.1.path.cmp(&other.1.path));
     // A whole id counts before longer ones that begin with it.
     if let Some(at) = found.iter().position(|(name, _)| name == id)

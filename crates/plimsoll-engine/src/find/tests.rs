@@ -135,9 +135,16 @@ fn no_link_is_followed_to_a_session() {
 
 #[test]
 fn a_name_is_no_path() {
-    for wrong in
-        ["claude:", "claude:..", "claude:../x", "claude:a/b", "codex:abc", "claude:a b c d", "claude:LAST\n", "other:last"]
-    {
+    for wrong in [
+        "claude:",
+        "claude:..",
+        "claude:../x",
+        "claude:a/b",
+        "codex:abc",
+        "claude:a b c d",
+        "claude:LAST\n",
+        "other:last",
+    ] {
         assert!(wrong.parse::<SessionName>().is_err(), "{wrong}");
     }
     assert!("claude:LAST".parse::<SessionName>().is_ok_and(|name| name.id.as_deref() == Some("LAST")));
