@@ -63,8 +63,10 @@ pub(crate) enum Command {
     Install(crate::cmd::install::InstallArgs),
     Uninstall(crate::cmd::install::UninstallArgs),
     Config(ConfigArgs),
+    Doctor(crate::cmd::doctor::DoctorArgs),
     Run(crate::cmd::run::RunArgs),
     Completions(CompletionsArgs),
+    Man(crate::cmd::man::ManArgs),
 }
 
 /// How a transcript is read.

@@ -168,7 +168,7 @@ pub(crate) fn store_of(config: &Config) -> Result<Store> {
 }
 
 /// Says where a configuration's store is.
-fn location(config: &Config) -> Result<Location> {
+pub(crate) fn location(config: &Config) -> Result<Location> {
     match config.store() {
         Some((url, source)) => Ok(url.parse::<Location>().map_err(|error| Usage(format!("{source}: {error}")))?),
         None => Ok(Location::Local(Store::default_root(Platform::CURRENT, |name| std::env::var_os(name))?)),

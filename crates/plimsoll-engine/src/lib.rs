@@ -6,6 +6,7 @@
 )]
 
 pub mod config;
+pub mod doctor;
 pub mod find;
 pub mod hook;
 pub mod install;

@@ -12,7 +12,7 @@ use crate::output::percent;
 const TOP: f64 = 26.0;
 const BOTTOM: f64 = 276.0;
 /// The least distance between two labels.
-const APART: f64 = 17.0;
+const APART: f64 = 24.0;
 
 /// Where a number of tokens stands in the hull.
 fn level(tokens: Tokens, window: Tokens) -> f64 {
@@ -22,7 +22,7 @@ fn level(tokens: Tokens, window: Tokens) -> f64 {
 /// The hull, filled layer by layer.
 pub(super) fn draw(html: &mut Html, context: &Context) {
     let (used, window) = (used(context), context.window);
-    html.raw("<svg class=\"hull\" viewBox=\"0 0 520 292\" role=\"img\" aria-label=\"")
+    html.raw("<svg class=\"hull\" viewBox=\"0 0 590 292\" role=\"img\" aria-label=\"")
         .show(used)
         .raw(" of ")
         .show(window);
@@ -75,7 +75,7 @@ fn marks(html: &mut Html, context: &Context) {
             .raw("H384L398 ")
             .number(label)
             .raw("H404\"/><text x=\"409\" y=\"")
-            .number(label + 4.5);
+            .number(label + 5.5);
         html.raw("\"><tspan class=\"name\">")
             .raw(name)
             .raw("</tspan> <tspan>")

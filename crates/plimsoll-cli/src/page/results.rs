@@ -26,6 +26,9 @@ pub(super) fn list(html: &mut Html, picture: &Picture) {
         html.raw("</p></li>\n");
     }
     html.raw("</ol>\n");
+    if picture.compaction.outcome == Outcome::Applied {
+        html.raw("<p class=\"note\">What would leave in a compaction can be recalled afterwards; what would stay is in the tail, which stays verbatim.</p>\n");
+    }
     let over = picture.results.iter().filter(|result| is_over(picture, result)).count();
     if over > 0 {
         html.raw("<p class=\"note\">A result is over the cap above ").show(picture.cap);
@@ -61,9 +64,9 @@ fn hints(html: &mut Html, picture: &Picture, result: &LargeResult) {
     }
     if picture.compaction.outcome == Outcome::Applied {
         html.raw(if result.leaves {
-            "<span class=\"tag\">would leave</span> a compaction takes it out; it can be recalled then"
+            "<span class=\"tag\">would leave</span>"
         } else {
-            "<span class=\"tag\">would stay</span> it is in the tail, which a compaction keeps verbatim"
+            "<span class=\"tag\">would stay</span>"
         });
     }
 }

@@ -50,6 +50,12 @@ pub(super) fn list(html: &mut Html, picture: &Picture) {
         return;
     }
     section(html, "turns", "Turn by turn");
+    html.raw("<p class=\"note\">A turn is what somebody typed and all that followed. Open one for its messages");
+    html.raw(if moments.iter().any(|moment| moment.leaves) {
+        "; a grey bar is a turn that would leave in a compaction.</p>\n"
+    } else {
+        ".</p>\n"
+    });
     let turns = turns(moments);
     let mut shown = largest(turns.iter().map(|turn| turn.tokens), TURNS);
     // How it began and where it stands are asked for first.

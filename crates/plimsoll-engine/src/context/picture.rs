@@ -119,7 +119,7 @@ fn words(message: &Message<'_>) -> String {
     }
     let shown = message.blocks.iter().find_map(|block| match &block.kind {
         BlockKind::Text(text) | BlockKind::Compaction(Some(text)) => (!text.is_blank()).then(|| start(*text)),
-        BlockKind::ToolCall(call) => Some(start(call.arguments)),
+        BlockKind::ToolCall(call) => Some(called(call.arguments)),
         BlockKind::ToolResult(result) => result.texts().find(|text| !text.is_blank()).map(start),
         BlockKind::Media(media) => media.media_type.map(start),
         _ => None,
@@ -137,6 +137,31 @@ fn words(message: &Message<'_>) -> String {
 
 fn start(text: Text<'_>) -> String {
     line(&text.decode_start(4 * WORDS))
+}
+
+/// Arguments that say by themselves what a call is about, the most telling first.
+const TELLING: [&str; 10] =
+    ["command", "cmd", "file_path", "notebook_path", "path", "pattern", "query", "url", "prompt", "description"];
+/// Larger arguments are shown as they begin.
+const READ: usize = 64 << 10;
+
+/// What a call is about: its most telling argument, or its arguments as they begin.
+fn called(arguments: Text<'_>) -> String {
+    if arguments.raw().len() > READ {
+        return start(arguments);
+    }
+    let decoded = arguments.decode();
+    let Ok(serde_json::Value::Object(fields)) = serde_json::from_str(&decoded) else { return line(&decoded) };
+    let text = |value: &serde_json::Value| match value {
+        serde_json::Value::String(text) => Some(line(text)),
+        serde_json::Value::Array(words) => {
+            let words: Option<Vec<&str>> = words.iter().map(serde_json::Value::as_str).collect();
+            words.map(|words| line(&words.join(" ")))
+        }
+        _ => None,
+    };
+    let only = || fields.values().next().filter(|_| fields.len() == 1);
+    TELLING.iter().find_map(|name| fields.get(*name)).or_else(only).and_then(text).unwrap_or_else(|| line(&decoded))
 }
 
 /// The beginning of a text on one line, white space folded.
@@ -191,7 +216,7 @@ fn results(messages: &[Message<'_>], meter: &Meter<Counting>, tail: usize) -> Ve
             LargeResult {
                 message: index,
                 tool: call.map(|(name, _)| line(&name.decode())),
-                arguments: call.map(|(_, arguments)| start(arguments)).unwrap_or_default(),
+                arguments: call.map(|(_, arguments)| called(arguments)).unwrap_or_default(),
                 tokens: meter.block_tokens(block),
                 bytes: Bytes::from(block.span.len()),
                 recall: recall_id(result),
@@ -240,7 +265,7 @@ mod tests {
         let seen = look(&body(&format!(r#"{{"role":"user","content":"Build it"}},{}"#, calls.join(","))));
         let shown: Vec<_> = seen.results.iter().map(|r| (r.message, r.tool.as_deref(), r.repeated_in)).collect();
         assert_eq!(shown, [(2, Some("Bash"), Some(6)), (6, Some("Bash"), None), (4, Some("Bash"), None)]);
-        assert_eq!(seen.results[0].arguments, r#"{"command":"make"}"#);
+        assert_eq!(seen.results[0].arguments, "make");
     }
 
     #[test]
@@ -271,6 +296,23 @@ mod tests {
         assert!(seen.moments[1].words.ends_with('…'));
         assert_eq!(line(&"x".repeat(500)).chars().count(), WORDS);
         assert_eq!(line("  \n"), "");
+    }
+
+    #[test]
+    fn a_call_is_shown_by_its_most_telling_argument() {
+        let about = |arguments: &str| {
+            let arguments = arguments.replace('\'', "\"");
+            let call = format!(
+                r#"{{"role":"assistant","content":[{{"type":"tool_use","id":"a","name":"T","input":{arguments}}}]}}"#
+            );
+            look(&body(&call)).moments[0].words.clone()
+        };
+        assert_eq!(about("{'old':'x','file_path':'/srv/a.rs'}"), "/srv/a.rs");
+        assert_eq!(about("{'command':['bash','-lc','ls'],'timeout':9}"), "bash -lc ls");
+        assert_eq!(about("{'city':'Oslo'}"), "Oslo");
+        assert_eq!(about("{'a':1,'b':2}"), r#"{"a":1,"b":2}"#);
+        assert_eq!(about("{'command':7}"), r#"{"command":7}"#);
+        assert_eq!(about("{}"), "{}");
     }
 
     #[test]
