@@ -9,10 +9,11 @@ the continuation, then the very blocks of the tail, then the new prompt; nothing
 """
 import json
 import os
-import pathlib
 import re
+import signal
 import subprocess
 import sys
+import time
 
 from agents import PLIMSOLL, Bench
 
@@ -157,6 +158,9 @@ class Sessions(Bench):
         tail = self.without_thinking(grown)[-len(blocks[1:-1]):]
         self.works("resumed twice", ran, "And now?\nsay: after two", [("user", continuation), *tail], "after two")
 
+        # A program that is at work on it.
+        self.at_work(identity, file)
+
         # A crash in the middle of a line, and a compaction after it.
         with file.open("ab") as torn:
             torn.write(b'{"type":"user","timestamp":"2026-')
@@ -187,6 +191,28 @@ class Sessions(Bench):
         self.works("resumed as it was at first", ran, "Back to the beginning.\nsay: all back", sent, "all back")
         return self.close()
 
+    def at_work(self, identity, file):
+        """A session is left alone while its program runs, and compacted when that has ended."""
+        running = subprocess.Popen(self.resuming(identity, "Again.\nrun: sleep 60"), cwd=self.work, env=self.env,
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                   start_new_session=True)
+        kept, size = file.read_bytes(), 0
+        # Until it waits for its tool: it has written what it was asked, and writes no more.
+        for _ in range(60):
+            time.sleep(0.5)
+            now = file.stat().st_size
+            if now == size > len(kept):
+                break
+            size = now
+        ran = self.plimsoll("compact", f"{self.agent}:last", "--in-place")
+        self.check("a session that its program is at work on is left alone",
+                   ran.code == 1 and "end the program first" in ran.stderr, ran)
+        self.check("and nothing is written to it", file.stat().st_size == size, ran)
+        os.killpg(running.pid, signal.SIGKILL)
+        running.wait()
+        # What was done meanwhile is not part of what is compared.
+        file.write_bytes(kept)
+
     def without_thinking(self, blocks):
         """A compaction keeps no thinking of earlier turns."""
         last = max(at for at, block in enumerate(blocks) if block[0] == "user")
@@ -210,8 +236,11 @@ class Claude(Sessions):
         self.check("records a session", ran.code == 0, ran)
         return json.loads(ran.out)["session_id"], ran
 
+    def resuming(self, identity, prompt):
+        return [*self.command, "--resume", identity, prompt]
+
     def resume(self, identity, prompt):
-        return self.started([*self.command, "--resume", identity, prompt])
+        return self.started(self.resuming(identity, prompt))
 
     def file(self, identity):
         folder = re.sub("[^A-Za-z0-9]", "-", str(self.work))
@@ -290,8 +319,11 @@ class Codex(Sessions):
         self.check("records a session", ran.code == 0, ran)
         return json.loads(ran.out.splitlines()[0])["thread_id"], ran
 
+    def resuming(self, identity, prompt):
+        return [self.program, "exec", *self.options, "resume", identity, prompt]
+
     def resume(self, identity, prompt):
-        return self.started([self.program, "exec", *self.options, "resume", identity, prompt])
+        return self.started(self.resuming(identity, prompt))
 
     def file(self, identity):
         return next((self.home / ".codex" / "sessions").rglob(f"rollout-*{identity}.jsonl"))
