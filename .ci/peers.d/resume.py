@@ -210,6 +210,9 @@ class Sessions(Bench):
         self.check("and nothing is written to it", file.stat().st_size == size, ran)
         os.killpg(running.pid, signal.SIGKILL)
         running.wait()
+        # Its tool may run in a group of its own.
+        for left, _ in self.left():
+            os.kill(int(left), signal.SIGKILL)
         # What was done meanwhile is not part of what is compared.
         file.write_bytes(kept)
 

@@ -91,19 +91,19 @@ fn row(
 /// What the summary would carry verbatim.
 fn chips(html: &mut Html, carried: &Carried) {
     let counts = [
-        (carried.user_messages, "of the user’s messages"),
-        (carried.constraints, "constraints among them"),
-        (carried.items, "files and other items"),
-        (carried.commands, "commands"),
-        (carried.errors, "errors"),
-        (carried.open_todos, "open to-dos"),
-        (carried.notes, "notes of the model"),
-        (carried.identifiers, "identifiers"),
-        (carried.pending_calls, "pending calls"),
+        (carried.user_messages, "message of the user", "messages of the user"),
+        (carried.constraints, "constraint among them", "constraints among them"),
+        (carried.items, "file or other item", "files and other items"),
+        (carried.commands, "command", "commands"),
+        (carried.errors, "error", "errors"),
+        (carried.open_todos, "open to-do", "open to-dos"),
+        (carried.notes, "note of the model", "notes of the model"),
+        (carried.identifiers, "identifier", "identifiers"),
+        (carried.pending_calls, "pending call", "pending calls"),
     ];
     html.raw("<p class=\"carried\">It would carry</p><ul class=\"chips\">");
-    for (count, name) in counts.into_iter().filter(|(count, _)| *count > 0) {
-        html.raw("<li><b>").show(count).raw("</b> ").raw(name).raw("</li>");
+    for (count, one, many) in counts.into_iter().filter(|(count, ..)| *count > 0) {
+        html.raw("<li><b>").show(count).raw("</b> ").raw(if count == 1 { one } else { many }).raw("</li>");
     }
     if carried.left_out > 0 {
         html.raw("<li class=\"dim\"><b>").show(carried.left_out).raw("</b> more by recall only</li>");

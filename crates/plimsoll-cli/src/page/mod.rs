@@ -68,7 +68,7 @@ fn header(html: &mut Html, about: &About<'_>, picture: &Picture) {
         .raw("<div><h1><bdi>")
         .text(base(about.name))
         .raw("</bdi></h1>\n<p class=\"meta\">");
-    html.show(context.format).raw(" <i>·</i> <bdi>").text(context.model.as_deref().unwrap_or("unknown model"));
+    html.show(context.format).raw(" <i>·</i> <bdi>").text(short(context.model.as_deref().unwrap_or("unknown model")));
     html.raw("</bdi> <i>·</i> ").show(context.messages);
     html.raw(if context.messages == 1 { " message" } else { " messages" });
     if base(about.name) != about.name {
@@ -93,6 +93,11 @@ fn footer(html: &mut Html, about: &About<'_>, context: &Context) {
 /// The last part of a path.
 fn base(name: &str) -> &str {
     name.rsplit(['/', '\\']).next().filter(|base| !base.is_empty()).unwrap_or(name)
+}
+
+/// The beginning of a name: one from a document may be of any length.
+fn short(name: &str) -> &str {
+    name.char_indices().nth(120).and_then(|(at, _)| name.get(..at)).unwrap_or(name)
 }
 
 /// All that is in the context: what is recorded, and what usage tells beside it.

@@ -144,21 +144,15 @@ proptest! {
 
 #[test]
 fn a_page_loads_nothing_and_runs_nothing() {
-    let page =
-        page("a.json", &body_of("https://example.com/x.js <script src=//evil></script> url(http://x) @import"));
-    let own = page.replace("https://example.com/x.js", "");
-    for loading in ["<script", " src=", "http://", "https://", "@import", "<link", "<iframe", "<object", " on"] {
-        let inert = own.matches(loading).count();
-        let quoted = own.matches(&loading.replace('<', "&lt;")).count();
-        // What the content says stands there as text, in the middle of text.
-        assert!(inert == 0 || !loading.starts_with('<') && quoted == inert, "{loading}");
+    let page = page("a.json", &body_of("words"));
+    for loading in
+        ["<script", " src=", "http://", "https://", "//", "@import", "<link", "<iframe", "<object", "data:"]
+    {
+        assert!(!page.contains(loading), "{loading}");
     }
-    assert!(
-        STYLE.matches("url(").count() == 0 && !STYLE.contains('@')
-            || STYLE.matches("@media").count() == STYLE.matches('@').count()
-    );
+    // The one reference is to the page's own shape of the hull.
+    assert_eq!(page.matches("url(").count(), page.matches("url(#inside)").count());
     assert!(page.contains("default-src 'none'"));
-    assert!(!page.contains("style=\"width:NaN"));
 }
 
 #[test]
@@ -190,6 +184,14 @@ fn a_page_of_a_long_session_stays_small() {
     assert!(page.len() < LARGEST, "{} bytes of {}", page.len(), body.len());
     assert_eq!(faults(&page), None);
     assert!(page.contains("smaller turns"));
+}
+
+#[test]
+fn a_name_from_a_document_is_cut() {
+    let body = body_of(&"<long>".repeat(200_000));
+    let page = page("long.json", &body);
+    assert!(page.len() < LARGEST / 10, "{} bytes of {}", page.len(), body.len());
+    assert_eq!(faults(&page), None);
 }
 
 #[test]

@@ -97,6 +97,7 @@ pub fn picture(document: &Document<'_>, options: &CompactOptions) -> Result<Pict
         let (kind, tool) = about(index, messages, &obligations);
         let (tokens, leaves) = (measure.message(index), index < tail);
         let (role, author, words) = (message.role.name(), message.author, words(message));
+        let tool = tool.map(|tool| line(&tool));
         Moment { message: index, role, author, kind, tool, tokens, words, leaves }
     });
     Ok(Picture {
