@@ -61,7 +61,8 @@ fn pages() -> Result<Vec<(String, Vec<u8>)>> {
     let mut commands = vec![program];
     while let Some(command) = commands.pop() {
         commands.extend(command.get_subcommands().filter(|command| !command.is_hide_set()).map(Command::clone));
-        let man = Man::new(command).section("1").manual("Plimsoll");
+        let man =
+            Man::new(command).section("1").manual("Plimsoll").source(concat!("plimsoll ", env!("CARGO_PKG_VERSION")));
         let mut page = Vec::new();
         man.render(&mut page)?;
         pages.push((man.get_filename(), page));

@@ -22,7 +22,7 @@ fn level(tokens: Tokens, window: Tokens) -> f64 {
 /// The hull, filled layer by layer.
 pub(super) fn draw(html: &mut Html, context: &Context) {
     let (used, window) = (used(context), context.window);
-    html.raw("<svg class=\"hull\" viewBox=\"0 0 590 292\" role=\"img\" aria-label=\"")
+    html.raw("<svg class=\"hull\" viewBox=\"0 0 620 292\" role=\"img\" aria-label=\"")
         .show(used)
         .raw(" of ")
         .show(window);

@@ -168,20 +168,19 @@ fn called(arguments: Text<'_>) -> String {
 /// The beginning of a text on one line, white space folded.
 fn line(text: &str) -> String {
     let mut shown = String::new();
-    let mut left = WORDS;
+    let mut count = 0;
     for word in text.split_whitespace() {
-        let length = word.chars().count();
-        if !shown.is_empty() {
-            shown.push(' ');
-            left = left.saturating_sub(1);
+        let space = (!shown.is_empty()).then_some(' ');
+        for c in space.into_iter().chain(word.chars()) {
+            if count == WORDS {
+                // The last character gives way to the mark that something follows.
+                shown.pop();
+                shown.push('…');
+                return shown;
+            }
+            shown.push(c);
+            count += 1;
         }
-        if length > left {
-            shown.extend(word.chars().take(left.saturating_sub(1)));
-            shown.push('…');
-            return shown;
-        }
-        shown.push_str(word);
-        left -= length;
     }
     shown
 }
@@ -262,7 +261,7 @@ mod tests {
     #[test]
     fn a_result_of_a_call_that_was_made_again_is_out_of_date() {
         let calls =
-            [call("a", "make", &"old ".repeat(400)), call("b", "ls", "x"), call("c", "make", &"new ".repeat(300))];
+            [call("a", "make", &"old ".repeat(2_000)), call("b", "ls", "x"), call("c", "make", &"new ".repeat(300))];
         let seen = look(&body(&format!(r#"{{"role":"user","content":"Build it"}},{}"#, calls.join(","))));
         let shown: Vec<_> = seen.results.iter().map(|r| (r.message, r.tool.as_deref(), r.repeated_in)).collect();
         assert_eq!(shown, [(2, Some("Bash"), Some(6)), (6, Some("Bash"), None), (4, Some("Bash"), None)]);
@@ -326,7 +325,10 @@ mod tests {
                 )
             })
             .collect();
-        let seen = look(&body(&turns.join(",")));
+        let body = body(&turns.join(","));
+        let document = parse(body.as_bytes(), &ParseOptions::default()).unwrap();
+        let options = CompactOptions { keep_tokens: Some(Tokens(2_000)), ..CompactOptions::default() };
+        let seen = picture(&document, &options).unwrap();
         assert_eq!(seen.compaction.outcome, Outcome::Applied, "{:?}", seen.compaction.reason);
         let leaving = seen.moments.iter().filter(|moment| moment.leaves).count();
         assert_eq!(leaving + seen.compaction.kept_tail_messages, seen.moments.len());

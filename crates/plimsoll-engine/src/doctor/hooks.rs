@@ -13,6 +13,11 @@ const NEWS: Duration = Duration::from_secs(7 * 86_400);
 
 /// Judges what is installed of this program, for the user and for the project that `places` names.
 pub fn hooks(places: &InstallPlaces, program: &Path) -> Vec<Check> {
+    // What is installed is known again by the program's name, so under another name it cannot install itself.
+    if program.file_stem().is_none_or(|name| name != "plimsoll") {
+        let says = format!("this program is called {}: what is installed calls `plimsoll`", program.display());
+        return vec![Check::note(AREA, says).with_fix("run `plimsoll doctor` to look at that")];
+    }
     let mut checks = Vec::new();
     for (name, agent) in Agent::ALL {
         for scope in [Scope::User, Scope::Project] {
