@@ -133,7 +133,9 @@ class Sessions(Bench):
                    first["epoch"] in continuation, ran)
         self.check("the user's rule is in it", RULE in continuation, ran)
         self.check("what was removed is not in the request", not any(gone in flat(blocks[1:]) for gone in GONE), ran)
-        self.check("the tail is", all(kept in flat(blocks[1:]) for kept in KEPT), ran)
+        # What a version lost while the turn ran is lost.
+        kept = [words for words in KEPT if words in flat(said)]
+        self.check("the tail is", len(kept) > 2 and all(words in flat(blocks[1:]) for words in kept), ran)
         tail = self.without_thinking(said)[-len(blocks[1:-1]):]
         self.works("resumed once", ran, "Go on.\nrun: echo after-one", [("user", continuation), *tail], "done")
         self.check("its new turn is appended", file.read_bytes().startswith(compacted) and

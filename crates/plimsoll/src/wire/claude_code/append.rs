@@ -2,9 +2,7 @@
 //!
 //! What the program needs was observed of several of its versions. Newer ones read a tail by reference: the boundary
 //! names the lines that stay, and no line is written again. Older ones lose such a tail, so for them the kept lines
-//! follow the summary once more, as one linear chain with ids of their own. So do tails in which a response makes several
-//! calls: the program writes these as a tree, and one newer version was seen to lose a result of it, also where every
-//! line is named. As a chain all versions read them whole. Nothing before the appendix is touched.
+//! follow the summary once more, as one linear chain with ids of their own. Nothing before the appendix is touched.
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,7 +11,6 @@ use super::super::rewrite::{Rewrite, without};
 use super::super::stamp::{self, Ids};
 use super::super::{Edit, Kind, Span, Tape, Text, Value, quote, splice};
 use super::Session;
-use crate::transcript::BlockKind;
 
 /// The first version that was seen to read a tail by reference.
 const READS_REFERENCES: [u64; 3] = [2, 1, 197];
@@ -68,8 +65,6 @@ struct Kept<'a> {
     response: Option<Text<'a>>,
     /// Its blocks' places in the document, and whether each is left out.
     blocks: Vec<(Span, bool)>,
-    /// How many tools it calls.
-    calls: usize,
 }
 
 /// The lines of the messages that stay, in the order in which they are sent.
@@ -91,11 +86,9 @@ fn kept_lines<'a>(document: &Document<'a>, rewrite: &Rewrite<'_>) -> Vec<Kept<'a
             });
             let Some((entry, unit)) = found else { continue };
             let part = (block.span, omitted.contains(&(index, at)));
-            let calls = usize::from(matches!(block.kind, BlockKind::ToolCall(_)));
             let known = lines.iter_mut().skip(first).find(|line| line.entry == entry);
             if let Some(line) = known {
                 line.blocks.push(part);
-                line.calls += calls;
             } else {
                 lines.push(Kept {
                     entry,
@@ -105,7 +98,6 @@ fn kept_lines<'a>(document: &Document<'a>, rewrite: &Rewrite<'_>) -> Vec<Kept<'a
                     message: number,
                     response: message.id,
                     blocks: vec![part],
-                    calls,
                 });
             }
         }
@@ -114,8 +106,8 @@ fn kept_lines<'a>(document: &Document<'a>, rewrite: &Rewrite<'_>) -> Vec<Kept<'a
     lines
 }
 
-/// The ids of the kept lines, if the program would find every one of them, and read them as they are meant: one that it
-/// does not find, and it drops the whole tail.
+/// The ids of the kept lines, if the program would find every one of them: one that it does not find, and it drops the
+/// whole tail.
 fn can_refer<'a>(document: &Document<'a>, session: &Session<'_>, kept: &[Kept<'a>]) -> Option<Vec<Text<'a>>> {
     let version = session.base.iter().find(|(name, _)| *name == "version")?.1;
     if session.sidechain || !reads_references(version) {
@@ -132,13 +124,7 @@ fn can_refer<'a>(document: &Document<'a>, session: &Session<'_>, kept: &[Kept<'a
         (whole && stands_alone(document.bytes, line.span)).then_some(uuid)
     };
     let mut uuids = Vec::with_capacity(kept.len());
-    let mut calls = (0, 0);
     for line in kept {
-        let before = if calls.0 == line.message { calls.1 } else { 0 };
-        calls = (line.message, before + line.calls);
-        if calls.1 > 1 {
-            return None;
-        }
         // Two messages of one response id would become one.
         if line.response.is_some_and(|id| *message_of.entry(id).or_insert(line.message) != line.message) {
             return None;

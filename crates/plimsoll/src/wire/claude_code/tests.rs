@@ -407,29 +407,6 @@ fn a_line_that_the_program_would_not_find_is_copied() {
 }
 
 #[test]
-fn parallel_calls_in_the_tail_are_copied_as_one_chain() {
-    // Recorded of 2.1.332: by reference, the result of the second call is `[Tool result missing due to internal error]`.
-    let plain = session("2.1.332");
-    let second = plain.lines().nth(2).unwrap();
-    let second = second.replace("\"t1\"", "\"t2\"").replace("\"a2\"", "\"a3\"").replace("\"a1\"", "\"a2\"");
-    let result = plain.lines().nth(3).unwrap();
-    let result = result.replace("\"t1\"", "\"t2\"").replace("\"a2\"", "\"a3\"").replace("\"r1\"", "\"r2\"");
-    let mut lines: Vec<&str> = plain.lines().collect();
-    lines.insert(3, &second);
-    lines.push(&result);
-    let tree = lines.join("\n");
-    let appended = String::from_utf8(append(&read(tree.as_bytes()), &rewrite(0..1))).unwrap();
-    let appendix = &appended[tree.len()..];
-    assert!(!appendix.contains("preservedMessages"));
-    let lines: Vec<serde_json::Value> =
-        appendix.trim().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    for pair in lines[1..].windows(2) {
-        assert_eq!(pair[1]["parentUuid"], pair[0]["uuid"], "one chain");
-    }
-    assert_eq!(lines.len(), 2 + 5);
-}
-
-#[test]
 fn a_boundary_is_never_glued_to_a_torn_line() {
     for version in ["2.1.20", "2.1.197"] {
         let torn = format!("{}\n{{\"parentUuid\":\"r1\",\"type\":\"assist", session(version));
