@@ -195,11 +195,11 @@ class Sessions(Bench):
 
     def at_work(self, identity, file):
         """A session is left alone while its program runs, and compacted when that has ended."""
-        running = subprocess.Popen(self.resuming(identity, "Again.\nrun: sleep 60"), cwd=self.work, env=self.env,
+        running = subprocess.Popen(self.resuming(identity, "Again, slowly."), cwd=self.work, env=self.env,
                                    stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                                    start_new_session=True)
         kept, size = file.read_bytes(), 0
-        # Until it waits for its tool: it has written what it was asked, and writes no more.
+        # Until it waits for the model: it has written what it was asked, and writes no more.
         for _ in range(60):
             time.sleep(0.5)
             now = file.stat().st_size
@@ -213,7 +213,7 @@ class Sessions(Bench):
             self.check("and nothing is written to it", file.stat().st_size == size, ran)
         os.killpg(running.pid, signal.SIGKILL)
         running.wait()
-        # Its tool may run in a group of its own.
+        # Part of it may run in a group of its own.
         for left, _ in self.left():
             os.kill(int(left), signal.SIGKILL)
         # What was done meanwhile is not part of what is compared.
