@@ -102,7 +102,10 @@ pub(super) fn state(html: &mut Html, context: &Context) {
         html.raw("<b>").show(marks.compact - used).raw("</b> tokens are left before a compaction is due");
         if let Some(per_message) = used.0.checked_div(context.messages as u64).filter(|tokens| *tokens > 0) {
             let messages = (marks.compact - used).0 / per_message;
-            html.raw(": about <b>").show(messages).raw("</b> messages like these");
+            // So many that nobody would count them say no more than the share does.
+            if messages <= 2_000 {
+                html.raw(": about <b>").show(messages).raw("</b> messages like these");
+            }
         }
         html.raw(".");
     } else {

@@ -75,7 +75,7 @@ pub(super) fn by_kind(html: &mut Html, context: &Context) {
 pub(super) fn by_role(html: &mut Html, context: &Context) {
     section(html, "roles", "Who takes the room");
     let roles = &context.by_role;
-    let rows = [
+    let mut rows = [
         ("user", "typed words, and what programs send as the user", "r-user", roles.user),
         ("assistant", "the model’s side", "r-assistant", roles.assistant),
         ("tool", "results with a role of their own", "r-tool", roles.tool),
@@ -87,7 +87,8 @@ pub(super) fn by_role(html: &mut Html, context: &Context) {
         ),
         ("other", "roles that are not known", "r-other", roles.other),
     ];
-    let largest = rows.iter().map(|(.., tokens)| *tokens).max().unwrap_or_default();
+    rows.sort_by_key(|(.., tokens)| std::cmp::Reverse(*tokens));
+    let largest = rows.first().map_or(Tokens::ZERO, |(.., tokens)| *tokens);
     html.raw("<ul class=\"bars\">\n");
     for (name, about, class, tokens) in rows.into_iter().filter(|(.., tokens)| *tokens > Tokens::ZERO) {
         row(html, name, about, class, (tokens, largest, context.tokens));

@@ -116,7 +116,7 @@ fn the_reader_of_this_test_sees_what_is_wrong() {
     let page = page("a.json", &body_of("words"));
     assert_eq!(faults(&page), None);
     for hostile in ["<script>", "<b onclick=\"x\">", "<img src=x>", "</li>", "\u{1b}", "<b class=x>", ">"] {
-        let broken = page.replacen("words", hostile, 1);
+        let broken = page.replacen("dir=\"auto\">words", &format!("dir=\"auto\">{hostile}"), 1);
         assert!(faults(&broken).is_some(), "{hostile}");
     }
 }
@@ -217,7 +217,27 @@ fn a_small_page() {
     let body = r#"{"model":"gpt-4o","max_tokens":9,"messages":[{"role":"system","content":"Be brief."},
         {"role":"user","content":"Is <b> allowed?"},{"role":"assistant","content":"No."}]}"#;
     let page = page("~/chats/a & b.json", body);
-    let main = page.split("</header>").nth(1).unwrap();
-    let main = main.split("<p class=\"big\">").nth(1).unwrap();
-    insta::assert_snapshot!(main);
+    let from = page.find("<section class=\"card\" aria-labelledby=\"compaction\">").unwrap();
+    let shown = page[from..].split("</main>").next().unwrap();
+    insta::assert_snapshot!(shown, @r#"
+    <section class="card" aria-labelledby="compaction">
+    <h2 id="compaction">What a compaction would do</h2>
+    <p>Nothing: not enough messages to compact.</p>
+    <pre class="command" tabindex="0" aria-label="Commands"><code>plimsoll compact ~/chats/a &amp; b.json --dry-run</code>
+    <code>plimsoll compact ~/chats/a &amp; b.json --in-place</code></pre>
+    </section>
+    <section class="card" aria-labelledby="turns">
+    <h2 id="turns">Turn by turn</h2>
+    <p class="note">A turn is what somebody typed and all that followed. Open one for its messages.</p>
+    <details class="turn"><summary><span class="where">#0</span><span class="words" dir="auto"><i>before anybody typed</i></span><span class="amount"><span class="n">7</span> <span class="share">30 %</span></span><span class="bar" aria-hidden="true"><span style="width:43.75%"></span></span></summary>
+    <ol class="moments">
+    <li class="k-text"><span class="where">#0</span><span class="kind">operator <i>·</i> text</span><span class="amount"><span class="n">7</span> <span class="share">100 %</span></span><span class="words" dir="auto">Be brief.</span></li>
+    </ol></details>
+    <details class="turn"><summary><span class="where">#1</span><span class="words" dir="auto">Is &lt;b&gt; allowed?</span><span class="amount"><span class="n">16</span> <span class="share">69 %</span></span><span class="bar" aria-hidden="true"><span style="width:100%"></span></span></summary>
+    <ol class="moments">
+    <li class="k-text"><span class="where">#1</span><span class="kind">user <i>·</i> text</span><span class="amount"><span class="n">10</span> <span class="share">62 %</span></span><span class="words" dir="auto">Is &lt;b&gt; allowed?</span></li>
+    <li class="k-text"><span class="where">#2</span><span class="kind">model <i>·</i> text</span><span class="amount"><span class="n">6</span> <span class="share">37 %</span></span><span class="words" dir="auto">No.</span></li>
+    </ol></details>
+    </section>
+    "#);
 }
