@@ -119,8 +119,10 @@ pub(super) fn state(html: &mut Html, context: &Context) {
 /// How it stands: a class, a sentence, and what follows where it is over the line.
 fn judged(context: &Context) -> (&'static str, &'static str, &'static str) {
     let (used, marks) = (used(context), &context.thresholds);
-    if used > context.budget {
+    if used > context.window {
         ("over", "Overloaded", "It does not fit: the provider would refuse the next request.")
+    } else if used > context.budget {
+        ("over", "Overloaded", "Less room is left than the model’s answer may need.")
     } else if used >= marks.hard {
         ("over", "Loaded to the rim", "The next request has to wait for a compaction.")
     } else if used >= marks.compact {

@@ -19,12 +19,11 @@ pub fn configuration(places: &Places, resolved: Option<&Config>) -> Vec<Check> {
         }
     };
     file(places.system.as_deref(), "the system's", false, false);
-    match places.named.as_deref() {
-        Some(named) => file(Some(named), "the named", false, true),
-        None => {
-            file(places.user.as_deref(), "the user's", false, false);
-            file(places.project.as_deref(), "the project's", true, false);
-        }
+    if let Some(named) = places.named.as_deref() {
+        file(Some(named), "the named", false, true);
+    } else {
+        file(places.user.as_deref(), "the user's", false, false);
+        file(places.project.as_deref(), "the project's", true, false);
     }
     let sets: Vec<String> = SETTINGS
         .iter()

@@ -54,7 +54,7 @@ pub fn store<E: std::fmt::Display>(location: &Location, opened: Result<&Store, E
             seen.checks.extend(contents(store, &inventory));
         }
         Err(error) => {
-            seen.checks.push(Check::fail(AREA, error.to_string(), "`plimsoll store verify` says what else is wrong"))
+            seen.checks.push(Check::fail(AREA, error.to_string(), "`plimsoll store verify` says what else is wrong"));
         }
     }
     seen
@@ -120,7 +120,7 @@ fn folder(root: &Path) -> Vec<Check> {
                 let says = format!("{shown} is a symbolic link to {}", to.display());
                 checks.push(Check::note(AREA, says).with_fix("see that it is yours: below it, no link is followed"));
             }
-            checks.extend(mine(root, &metadata));
+            checks.push(mine(root, &metadata));
             root
         }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound && linked => {
@@ -152,24 +152,24 @@ fn folder(root: &Path) -> Vec<Check> {
 }
 
 #[cfg(unix)]
-fn mine(root: &Path, metadata: &std::fs::Metadata) -> Option<Check> {
+fn mine(root: &Path, metadata: &std::fs::Metadata) -> Check {
     use std::os::unix::fs::MetadataExt as _;
     let shown = root.display();
     let me = rustix::process::geteuid().as_raw();
     if metadata.uid() != me {
         let says = format!("{shown} belongs to another user (id {}, you are {me})", metadata.uid());
-        return Some(Check::fail(AREA, says, "choose a place of your own with --store"));
+        return Check::fail(AREA, says, "choose a place of your own with --store");
     }
     if metadata.mode() & 0o077 != 0 {
         let says = format!("{shown} is open to other users (mode {:o})", metadata.mode() & 0o777);
-        return Some(Check::warn(AREA, says, format!("chmod 700 {shown}")));
+        return Check::warn(AREA, says, format!("chmod 700 {shown}"));
     }
-    Some(Check::ok(AREA, format!("{shown} is yours alone")))
+    Check::ok(AREA, format!("{shown} is yours alone"))
 }
 
 #[cfg(not(unix))]
-fn mine(root: &Path, _: &std::fs::Metadata) -> Option<Check> {
-    Some(Check::note(AREA, format!("{} is as private as its directory", root.display())))
+fn mine(root: &Path, _: &std::fs::Metadata) -> Check {
+    Check::note(AREA, format!("{} is as private as its directory", root.display()))
 }
 
 #[cfg(unix)]
