@@ -1,3 +1,5 @@
+#![allow(clippy::string_slice, reason = "a test may stop at once")]
+
 use plimsoll::wire::{ParseOptions, parse, quote};
 use plimsoll_engine::{CompactOptions, picture};
 use proptest::prelude::*;
