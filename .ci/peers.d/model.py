@@ -7,13 +7,16 @@ prints `ready PORT` when it listens (0 picks a port) and writes every request's 
 
 The last text of the user that holds one of these decides the answer:
 
-    run: COMMAND      a call of the tool that runs commands; after its result, the text `done`
+    run: COMMAND      a call of the tool that runs commands; after its result, the text `done`. Several commands, with
+                      ` ;; ` between them, are called at once (Anthropic Messages and OpenAI Responses)
     say: WORDS        the text WORDS
     slowly            text in pieces, without an end
     limited           HTTP 429
     anything else     the text `hello from the model`
 
-A request for a summary is answered with `<summary>` tags. Each provider is one class below; `PATHS` leads to it.
+A line `think: WORDS` beside it lets the answer begin with a signed thinking block (Anthropic Messages). A request for a
+summary is answered with `<summary>` tags. Where there are several of these the last one counts: a resumed session repeats
+what was asked for earlier. Each provider is one class below; `PATHS` leads to it.
 """
 import json
 import re
@@ -35,12 +38,12 @@ def next_number():
 
 def script(text):
     """What the last words of the user ask for: (kind, argument)."""
-    if "<summary>" in text or "summary of the conversation" in text:
-        return "say", "<summary>The user asked for some things. They were done.</summary>"
-    for kind in ("run", "say"):
-        found = re.findall(rf"^{kind}: (.+)$", text, re.M)
-        if found:
-            return kind, found[-1].strip()
+    found = re.findall(r"^(run|say): (.+)$|(<summary>|summary of the conversation)", text, re.M)
+    if found:
+        kind, argument, summary = found[-1]
+        if summary:
+            return "say", "<summary>The user asked for some things. They were done.</summary>"
+        return kind, argument.strip()
     if re.search(r"\bslowly\b", text):
         return "slowly", ""
     if re.search(r"\blimited\b", text):
@@ -55,7 +58,7 @@ class Anthropic:
     def answer(handler, path, body):
         if path.endswith("/count_tokens"):
             return handler.json({"input_tokens": len(json.dumps(body)) // 4})
-        kind, argument = Anthropic.wanted(body)
+        kind, argument, thought = Anthropic.wanted(body)
         number = next_number()
         if kind == "limited":
             error = {"type": "rate_limit_error", "message": "This request would exceed your rate limit."}
@@ -64,44 +67,63 @@ class Anthropic:
                  "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0}
         message = {"id": f"msg_{number}", "type": "message", "role": "assistant", "model": body.get("model", "?"),
                    "content": [], "stop_reason": None, "stop_sequence": None, "usage": usage}
-        if kind == "run":
-            block = {"type": "tool_use", "id": f"toolu_{number}", "name": "Bash", "input": {}}
-            call = {"command": argument, "description": "runs it"}
-            deltas, stop = [{"type": "input_json_delta", "partial_json": json.dumps(call)}], "tool_use"
-        else:
-            words = argument if kind == "say" else "word "
-            block, stop = {"type": "text", "text": ""}, "end_turn"
-            deltas = [{"type": "text_delta", "text": words}]
+        blocks, stop = Anthropic.blocks(kind, argument, thought, number), "tool_use" if kind == "run" else "end_turn"
         if not body.get("stream"):
-            whole = {**block, "input": call} if kind == "run" else {**block, "text": argument}
-            return handler.json({**message, "content": [whole], "stop_reason": stop})
+            return handler.json({**message, "content": [{**start, **full} for start, full, _ in blocks], "stop_reason": stop})
         handler.start_stream()
         handler.event("message_start", {"type": "message_start", "message": message})
-        handler.event("content_block_start", {"type": "content_block_start", "index": 0, "content_block": block})
-        while True:
-            for delta in deltas:
-                handler.event("content_block_delta", {"type": "content_block_delta", "index": 0, "delta": delta})
-            if kind != "slowly":
-                break
-            time.sleep(0.2)
-        handler.event("content_block_stop", {"type": "content_block_stop", "index": 0})
+        for index, (start, _, deltas) in enumerate(blocks):
+            at = {"index": index}
+            handler.event("content_block_start", {"type": "content_block_start", **at, "content_block": start})
+            while True:
+                for delta in deltas:
+                    handler.event("content_block_delta", {"type": "content_block_delta", **at, "delta": delta})
+                if kind != "slowly":
+                    break
+                time.sleep(0.2)
+            handler.event("content_block_stop", {"type": "content_block_stop", **at})
         handler.event("message_delta", {"type": "message_delta", "delta": {"stop_reason": stop, "stop_sequence": None},
                                         "usage": {"output_tokens": 9}})
         handler.event("message_stop", {"type": "message_stop"})
 
     @staticmethod
+    def blocks(kind, argument, thought, number):
+        """The answer's blocks, each as (how it starts, what it adds up to, the pieces in between)."""
+        blocks = []
+        if thought:
+            full = {"thinking": thought, "signature": f"c2lnbmF0dXJl{number:04}"}
+            deltas = [{"type": "thinking_delta", "thinking": thought},
+                      {"type": "signature_delta", "signature": full["signature"]}]
+            blocks.append(({"type": "thinking", "thinking": "", "signature": ""}, full, deltas))
+        if kind == "run":
+            for at, command in enumerate(argument.split(" ;; ")):
+                identity = f"toolu_{number}" + (f"_{at}" if at else "")
+                call = {"command": command, "description": "runs it"}
+                start = {"type": "tool_use", "id": identity, "name": "Bash", "input": {}}
+                blocks.append((start, {"input": call}, [{"type": "input_json_delta", "partial_json": json.dumps(call)}]))
+        else:
+            words = argument if kind == "say" else "word "
+            blocks.append(({"type": "text", "text": ""}, {"text": words}, [{"type": "text_delta", "text": words}]))
+        return blocks
+
+    @staticmethod
     def wanted(body):
-        """The script of the last user message that the user wrote; a tool's result ends it."""
+        """The script of the last user message that the user wrote, and what is thought; a tool's result ends it."""
         for message in reversed(body.get("messages", [])):
             if message.get("role") != "user":
                 continue
             content = message.get("content")
             blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content or []
-            if any(block.get("type") == "tool_result" for block in blocks):
-                return "say", "done"
             text = "\n".join(block.get("text", "") for block in blocks if block.get("type") == "text")
-            return script(text)
-        return "say", "hello from the model"
+            # After results that the user said something to, it is the user's turn.
+            results = [at for at, block in enumerate(blocks) if block.get("type") == "tool_result"]
+            if results:
+                text = "\n".join(block.get("text", "") for block in blocks[results[-1] + 1:])
+                if not re.search(r"^(run|say): ", text, re.M):
+                    return "say", "done", ""
+            thoughts = re.findall(r"^think: (.+)$", text, re.M)
+            return *script(text), thoughts[-1] if thoughts else ""
+        return "say", "hello from the model", ""
 
 
 def texts(content):
@@ -132,22 +154,23 @@ class Responses:
             error = {"message": "Rate limit reached for requests", "type": "requests", "param": None,
                      "code": "rate_limit_exceeded"}
             return handler.json({"error": error}, 429)
-        call = shell_call([t.get("name") or "" for t in body.get("tools", [])], argument) if kind == "run" else None
-        if call:
-            arguments = json.dumps(call[1])
-            item = {"id": f"fc_{number}", "type": "function_call", "status": "completed", "call_id": f"call_{number}",
-                    "name": call[0], "arguments": arguments}
-        else:
+        names = [tool.get("name") or "" for tool in body.get("tools", [])]
+        commands = argument.split(" ;; ") if kind == "run" else []
+        calls = [call for call in (shell_call(names, command) for command in commands) if call]
+        items = [{"id": f"fc_{number}_{at}", "type": "function_call", "status": "completed", "name": name,
+                  "call_id": f"call_{number}" + (f"_{at}" if at else ""), "arguments": json.dumps(arguments)}
+                 for at, (name, arguments) in enumerate(calls)]
+        if not items:
             words = argument if kind == "say" else "word " if kind == "slowly" else "no tool runs commands"
             part = {"type": "output_text", "annotations": [], "logprobs": [], "text": words}
-            item = {"id": f"msg_{number}", "type": "message", "status": "completed", "role": "assistant",
-                    "content": [part]}
+            items = [{"id": f"msg_{number}", "type": "message", "status": "completed", "role": "assistant",
+                      "content": [part]}]
         read = max(len(json.dumps(body)) // 4, 1)
         usage = {"input_tokens": read, "input_tokens_details": {"cached_tokens": 0}, "output_tokens": 9,
                  "output_tokens_details": {"reasoning_tokens": 0}, "total_tokens": read + 9}
         base = {"id": f"resp_{number}", "object": "response", "created_at": int(time.time()),
                 "model": body.get("model", "?"), "error": None, "incomplete_details": None, "metadata": {}}
-        done = {**base, "status": "completed", "output": [item], "usage": usage}
+        done = {**base, "status": "completed", "output": items, "usage": usage}
         if not body.get("stream"):
             return handler.json(done)
         handler.start_stream()
@@ -159,25 +182,28 @@ class Responses:
         begun = {**base, "status": "in_progress", "output": [], "usage": None}
         event("response.created", {"response": begun})
         event("response.in_progress", {"response": begun})
-        empty = {**item, "status": "in_progress", **({"arguments": ""} if call else {"content": []})}
-        event("response.output_item.added", {"output_index": 0, "item": empty})
-        at = {"item_id": item["id"], "output_index": 0}
-        if call:
-            event("response.function_call_arguments.delta", {**at, "delta": arguments})
-            event("response.function_call_arguments.done", {**at, "arguments": arguments, "name": call[0]})
-        else:
-            at["content_index"] = 0
-            event("response.content_part.added", {**at, "part": {**part, "text": ""}})
-            pieces = re.findall(r"\S+\s*|\s+", words)
-            while True:
-                for piece in pieces:
-                    event("response.output_text.delta", {**at, "delta": piece, "logprobs": []})
-                if kind != "slowly":
-                    break
-                time.sleep(0.2)
-            event("response.output_text.done", {**at, "text": words, "logprobs": []})
-            event("response.content_part.done", {**at, "part": part})
-        event("response.output_item.done", {"output_index": 0, "item": item})
+        for index, item in enumerate(items):
+            called = item["type"] == "function_call"
+            empty = {**item, "status": "in_progress", **({"arguments": ""} if called else {"content": []})}
+            event("response.output_item.added", {"output_index": index, "item": empty})
+            at = {"item_id": item["id"], "output_index": index}
+            if called:
+                arguments = item["arguments"]
+                event("response.function_call_arguments.delta", {**at, "delta": arguments})
+                event("response.function_call_arguments.done", {**at, "arguments": arguments, "name": item["name"]})
+            else:
+                at["content_index"] = 0
+                event("response.content_part.added", {**at, "part": {**part, "text": ""}})
+                pieces = re.findall(r"\S+\s*|\s+", words)
+                while True:
+                    for piece in pieces:
+                        event("response.output_text.delta", {**at, "delta": piece, "logprobs": []})
+                    if kind != "slowly":
+                        break
+                    time.sleep(0.2)
+                event("response.output_text.done", {**at, "text": words, "logprobs": []})
+                event("response.content_part.done", {**at, "part": part})
+            event("response.output_item.done", {"output_index": index, "item": item})
         event("response.completed", {"response": done})
 
     @staticmethod

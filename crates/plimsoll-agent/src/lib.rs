@@ -53,6 +53,7 @@ pub use environment::Environment;
 pub use error::{AgentError, Failed, RequestError};
 pub use event::{Event, EventKind, MAX_TEXT, Usage};
 pub use outcome::{Exit, Outcome, Stop, Unparsed};
+pub use probe::{Installed, installed};
 pub use request::{AgentSession, Approvals, Input, MAX_LINE, Permission, Prompt, Request};
 pub use run::Run;
 pub use session::{Lease, SessionRecord, Sessions};

@@ -7,6 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use tokio::io::AsyncReadExt as _;
 
+use crate::Agent;
 use crate::environment::Environment;
 use crate::process::{Child, Spawn};
 
@@ -65,6 +66,24 @@ impl Capabilities {
             !before.is_some_and(inside) && !after.is_some_and(inside)
         })
     }
+}
+
+/// An agent's program, as it is installed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Installed {
+    /// Where it is.
+    pub path: PathBuf,
+    /// The version that it says it has; `None` if it says none in 20 seconds, or cannot be run.
+    pub version: Option<String>,
+}
+
+/// Finds an agent's program as a run would, and asks it for its version. `None` if it is not there.
+pub async fn installed(agent: Agent, cwd: &Path, environment: &Environment) -> Option<Installed> {
+    let path = crate::find::program(Path::new(agent.program()?), cwd, environment)?;
+    let said = output(&path, &["--version"], cwd, environment).await.unwrap_or_default();
+    let version = Capabilities::new(Some(&said), "").version().map(str::to_owned);
+    Some(Installed { path, version })
 }
 
 /// What was found out about programs, so that each is asked once in the life of a host.
@@ -135,6 +154,21 @@ mod tests {
         let can = Capabilities::new(None, "  --resume-last\n  -m, --model=<M>\n  --add-dir <d...>");
         assert!(!can.is_silent() && Capabilities::new(Some("1.0"), "\n").is_silent());
         assert!(!can.takes("--resume") && can.takes("--model") && can.takes("--add-dir") && !can.takes("dir"));
+    }
+
+    #[cfg(unix)]
+    #[tokio::test]
+    async fn a_program_is_found_and_asked_for_its_version() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let folder = tempfile::tempdir().unwrap();
+        let mut environment = Environment::reduced([("PATH", folder.path())]);
+        environment.set("PATH", format!("{}:/usr/bin:/bin", folder.path().display()));
+        let path = folder.path().join("goose");
+        std::fs::write(&path, "#!/bin/sh\necho goose 1.2.3\n").unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let found = installed(Agent::Goose, folder.path(), &environment).await;
+        assert_eq!(found, Some(Installed { path, version: Some("1.2.3".to_owned()) }));
+        assert_eq!(installed(Agent::Acp, folder.path(), &environment).await, None);
     }
 
     #[test]

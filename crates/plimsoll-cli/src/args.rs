@@ -64,8 +64,10 @@ pub(crate) enum Command {
     Install(crate::cmd::install::InstallArgs),
     Uninstall(crate::cmd::install::UninstallArgs),
     Config(ConfigArgs),
+    Doctor(crate::cmd::doctor::DoctorArgs),
     Run(crate::cmd::run::RunArgs),
     Completions(CompletionsArgs),
+    Man(crate::cmd::man::ManArgs),
 }
 
 /// How a transcript is read.
@@ -86,7 +88,7 @@ pub(crate) struct Reading {
 #[derive(Debug, Args)]
 #[command(after_help = "Example: plimsoll count session.jsonl --model claude-sonnet-4-5")]
 pub(crate) struct CountArgs {
-    /// Files of text or transcripts; `-` or none is standard input
+    /// Files of text or transcripts; claude:last, codex:last or claude:ID name a session; `-` or none is standard input
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) files: Vec<PathBuf>,
     /// Count as this model does
@@ -103,10 +105,15 @@ pub(crate) struct CountArgs {
 }
 
 /// Show what fills a transcript's context
+///
+/// With --html, a page that needs nothing but itself: the window and its thresholds, what fills it by kind and role, the
+/// largest results and what can be done about them, the messages from first to last, and what a compaction would do. It
+/// quotes the transcript.
 #[derive(Debug, Args)]
-#[command(after_help = "Example: plimsoll context session.jsonl")]
+#[command(after_help = "Example: plimsoll context session.jsonl
+         plimsoll context claude:last --html -o context.html")]
 pub(crate) struct ContextArgs {
-    /// A transcript; `-` or none is standard input
+    /// A transcript; claude:last, codex:last or claude:ID name a session; `-` or none is standard input
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) file: Option<PathBuf>,
     /// Judge by this model's window and tokenizer [default: the model that the transcript names]
@@ -120,6 +127,12 @@ pub(crate) struct ContextArgs {
     /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,
+    /// Write a page of HTML
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) html: bool,
+    /// Write the page here instead of to standard output
+    #[arg(short, long, value_name = "OUT", value_hint = ValueHint::FilePath, requires = "html")]
+    pub(crate) output: Option<PathBuf>,
 }
 
 /// Show the limits of models, and where each number comes from
@@ -141,12 +154,14 @@ pub(crate) struct ModelsArgs {
 /// Where that is enough for the target, only results that later ones stand for, large old results and pictures are left
 /// out, each for a line with its recall id. What is removed is archived first; `plimsoll restore` gives it back byte for byte. Session files of Claude Code and
 /// Codex are appended to in the program's own way, so that it resumes from there. This is a manual compaction: it needs
-/// no threshold. When there is too little to compact, the output is the input unchanged.
+/// no threshold. When there is too little to compact, the output is the input unchanged. `claude:last` and `codex:last` are
+/// the sessions of this directory that were written to last. One that a program is at work on is not changed in place.
 #[derive(Debug, Args)]
-#[command(after_help = "Example: plimsoll compact session.jsonl -o compacted.jsonl")]
+#[command(after_help = "Example: plimsoll compact session.jsonl -o compacted.jsonl
+         plimsoll compact claude:last --in-place")]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct CompactArgs {
-    /// A transcript; `-` or none is standard input
+    /// A transcript; claude:last, codex:last or claude:ID name a session; `-` or none is standard input
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) file: Option<PathBuf>,
     /// Write the compacted transcript here instead of standard output
@@ -182,7 +197,7 @@ pub(crate) struct CompactArgs {
     /// Always write a summary, also where leaving out old results and pictures would be enough
     #[arg(long)]
     pub(crate) summary_only: bool,
-    /// Compact even if there is little before the tail
+    /// Compact even if there is little before the tail, or a program is at work on the session
     #[arg(long)]
     pub(crate) force: bool,
     /// Show the plan; change and store nothing

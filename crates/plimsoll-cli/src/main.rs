@@ -3,6 +3,7 @@
 mod args;
 mod cmd;
 mod output;
+mod page;
 mod resolve;
 
 use std::process::ExitCode;
@@ -64,8 +65,10 @@ fn run(cli: &Cli, output: &mut Output) -> anyhow::Result<Done> {
         // It was answered before anything could fail.
         Command::Hook(_) => Ok(Done::Yes),
         Command::Config(arguments) => cmd::config::run(arguments, &cli.global, output),
+        Command::Doctor(arguments) => cmd::doctor::run(arguments, &cli.global, output),
         Command::Run(arguments) => cmd::run::run(arguments, &cli.global, output),
         Command::Completions(arguments) => cmd::completions::run(arguments, output),
+        Command::Man(arguments) => cmd::man::run(arguments, output),
     }
 }
 

@@ -8,6 +8,7 @@ use plimsoll::Bytes;
 use plimsoll::wire::{Format, ParseOptions};
 use plimsoll_engine::Input;
 use plimsoll_engine::config::{self, Config, Layer, Places};
+use plimsoll_engine::find::{FindError, SessionName, SessionPlaces};
 use plimsoll_store::{Location, Platform, Store};
 
 use crate::args::{Global, Reading};
@@ -48,6 +49,17 @@ impl From<Done> for ExitCode {
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct Usage(pub(crate) String);
+
+/// Finds the file that was named: a path, or a session as `claude:last` and `codex:ID` name it.
+pub(crate) fn named(file: Option<&Path>) -> Result<Option<PathBuf>> {
+    let Some(file) = file else { return Ok(None) };
+    let Some(name) = file.to_str().filter(|name| SessionName::is_one(name)) else {
+        return Ok(Some(file.to_path_buf()));
+    };
+    let name: SessionName = name.parse().map_err(|error: FindError| Usage(error.to_string()))?;
+    let directory = std::env::current_dir().context("the working directory cannot be told")?;
+    Ok(Some(SessionPlaces::of(|name| std::env::var_os(name), &directory).find(&name)?))
+}
 
 /// Reads a file, or standard input for `-` or none.
 pub(crate) fn input(file: Option<&Path>, limit: Bytes) -> Result<Input> {
@@ -165,7 +177,7 @@ pub(crate) fn store_of(config: &Config) -> Result<Store> {
 }
 
 /// Says where a configuration's store is.
-fn location(config: &Config) -> Result<Location> {
+pub(crate) fn location(config: &Config) -> Result<Location> {
     match config.store() {
         Some((url, source)) => Ok(url.parse::<Location>().map_err(|error| Usage(format!("{source}: {error}")))?),
         None => Ok(Location::Local(Store::default_root(Platform::CURRENT, |name| std::env::var_os(name))?)),

@@ -1,5 +1,7 @@
 //! What fills a transcript's context: the report that `context --json` prints.
 
+mod picture;
+
 use std::collections::BTreeMap;
 
 use plimsoll::Tokens;
@@ -10,6 +12,8 @@ use serde::Serialize;
 
 use crate::report::CountedBy;
 use crate::{CompactOptions, judge};
+
+pub use picture::{LargeResult, Moment, Picture, picture};
 
 /// How many of the largest messages are shown.
 const LARGEST: usize = 5;

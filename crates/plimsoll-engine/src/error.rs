@@ -53,6 +53,15 @@ pub enum EngineError {
         /// The link.
         path: PathBuf,
     },
+    /// A program is at work on the session. It was left as it is.
+    #[error("{} was left as it is, since {by}; end the program first, or run /compact in it (--force compacts it all \
+             the same)", path.display())]
+    InUse {
+        /// The file.
+        path: PathBuf,
+        /// How it is in use.
+        by: crate::find::InUse,
+    },
     /// The store refused.
     #[error(transparent)]
     Store(#[from] plimsoll_store::StoreError),

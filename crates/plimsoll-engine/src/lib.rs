@@ -6,25 +6,27 @@
 )]
 
 pub mod config;
+pub mod doctor;
+pub mod event;
+pub mod find;
 pub mod hook;
 pub mod install;
 pub mod profiles;
-
-mod compact;
-mod context;
-mod error;
-pub mod event;
-mod file;
-mod judge;
-mod reduce;
-mod report;
 pub mod session;
 pub mod skills;
 pub mod spill;
 pub mod summarise;
 
+mod compact;
+mod context;
+mod error;
+mod file;
+mod judge;
+mod reduce;
+mod report;
+
 pub use compact::{CompactOptions, Compacted, Writing, compact, compact_by};
-pub use context::{Context, Large, Marks, Odd, context};
+pub use context::{Context, Large, LargeResult, Marks, Moment, Odd, Picture, context, picture};
 pub use error::EngineError;
 pub use file::{Input, change_in_place, write_whole};
 pub use judge::{Judged, judge};

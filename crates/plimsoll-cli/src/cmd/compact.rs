@@ -6,6 +6,7 @@ use anyhow::{Result, bail};
 use plimsoll::Tokens;
 use plimsoll::compact::{Carried, Form};
 use plimsoll::wire::{parse, splice};
+use plimsoll_engine::find::settled;
 use plimsoll_engine::profiles::profile as profile_named;
 use plimsoll_engine::summarise::{Cancel, Choice};
 use plimsoll_engine::{
@@ -17,7 +18,8 @@ use crate::args::{CompactArgs, Global};
 use crate::cmd::summarizer::{Own, interruptible, show};
 use crate::output::{Output, bar, percent, plain, style};
 use crate::resolve::{
-    About as _, Done, Usage, config, input, input_name, limit, output_path, parse_options, profile_folder, store_of,
+    About as _, Done, Usage, config, input, input_name, limit, named, output_path, parse_options, profile_folder,
+    store_of,
 };
 
 pub(crate) fn run(arguments: &CompactArgs, global: &Global, output: &mut Output) -> Result<Done> {
@@ -27,7 +29,8 @@ pub(crate) fn run(arguments: &CompactArgs, global: &Global, output: &mut Output)
     let profile = profile_named(profile, profile_folder(global).as_deref())
         .map_err(|error| Usage(plain(&error.to_string())))?
         .profile;
-    let file = arguments.file.as_deref();
+    let file = named(arguments.file.as_deref())?;
+    let file = file.as_deref();
     let name = input_name(file);
     if arguments.in_place && file.is_none_or(|file| file.as_os_str() == "-") {
         return Err(Usage("--in-place needs a FILE to change".to_owned()).into());
@@ -36,6 +39,11 @@ pub(crate) fn run(arguments: &CompactArgs, global: &Global, output: &mut Output)
     let store = if arguments.dry_run { None } else { Some(store_of(&config)?) };
 
     let progress = output.progress("reading");
+    if let Some(path) = file.filter(|_| arguments.in_place && !arguments.force && !arguments.dry_run)
+        && let Some(by) = settled(path)
+    {
+        return Err(EngineError::InUse { path: path.to_path_buf(), by }.into());
+    }
     let input = input(file, limit(&arguments.reading))?;
     let document = parse(input.bytes(), &parse_options(&arguments.reading)?).about(&name)?;
     let options = CompactOptions {

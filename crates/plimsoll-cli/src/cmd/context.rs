@@ -1,17 +1,20 @@
-//! `plimsoll context`: what fills a transcript's context, as bars or as JSON.
+//! `plimsoll context`: what fills a transcript's context, as bars, as JSON, or as a page.
 
 use anyhow::Result;
 use plimsoll::Tokens;
 use plimsoll::wire::parse;
-use plimsoll_engine::{CompactOptions, Context, context};
+use plimsoll_engine::{CompactOptions, Context, context, picture, write_whole};
 
 use crate::args::{ContextArgs, Global};
 use crate::output::{Output, bar, kind_rows, percent, plain, style};
-use crate::resolve::{About as _, Done, config, input, input_name, limit, parse_options};
+use crate::page;
+use crate::resolve::{About as _, Done, config, input, input_name, limit, named, output_path, parse_options};
 
 pub(crate) fn run(arguments: &ContextArgs, global: &Global, output: &mut Output) -> Result<Done> {
-    let file = arguments.file.as_deref();
+    let file = named(arguments.file.as_deref())?;
+    let file = file.as_deref();
     let name = input_name(file);
+    let out = output_path(arguments.output.as_ref(), file)?;
     let progress = output.progress("reading");
     let input = input(file, limit(&arguments.reading))?;
     let document = parse(input.bytes(), &parse_options(&arguments.reading)?).about(&name)?;
@@ -22,6 +25,31 @@ pub(crate) fn run(arguments: &ContextArgs, global: &Global, output: &mut Output)
         policy: config(global)?.policy(),
         ..CompactOptions::default()
     };
+    if arguments.html {
+        let picture = picture(&document, &options).about(&name)?;
+        let argument = arguments
+            .file
+            .as_ref()
+            .filter(|file| file.as_os_str() != "-")
+            .map(|file| word(&file.display().to_string()));
+        let about = page::About { name: &name, argument: argument.as_deref(), version: env!("CARGO_PKG_VERSION") };
+        let html = page::render(&about, &picture);
+        drop(progress);
+        match out {
+            Some(path) => {
+                write_whole(&path, html.as_bytes())?;
+                output.print(&format!(
+                    "wrote {} {}({}){}\n",
+                    plain(&path.display().to_string()),
+                    style::DIM,
+                    plimsoll::Bytes::from(html.len()),
+                    style::END
+                ))?;
+            }
+            None => output.bytes(html.as_bytes())?,
+        }
+        return Ok(Done::Yes);
+    }
     let context = context(&document, &options);
     drop(progress);
     if arguments.json {
@@ -30,6 +58,16 @@ pub(crate) fn run(arguments: &ContextArgs, global: &Global, output: &mut Output)
         output.print(&shown(&name, &context))?;
     }
     Ok(Done::Yes)
+}
+
+/// A path as one word of a shell.
+fn word(path: &str) -> String {
+    let safe = |c: char| c.is_ascii_alphanumeric() || "/._-+@:=,~".contains(c);
+    if !path.is_empty() && path.chars().all(safe) {
+        path.to_owned()
+    } else {
+        format!("'{}'", path.replace('\'', r"'\''"))
+    }
 }
 
 fn shown(name: &str, context: &Context) -> String {

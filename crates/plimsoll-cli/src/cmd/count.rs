@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::args::CountArgs;
 use crate::output::{Output, kind_rows, plain, style};
-use crate::resolve::{About as _, Done, Usage, input, input_name, limit, parse_options};
+use crate::resolve::{About as _, Done, Usage, input, input_name, limit, named, parse_options};
 
 /// One count as `count --json` prints it.
 #[derive(Debug, Serialize)]
@@ -55,7 +55,7 @@ pub(crate) fn run(arguments: &CountArgs, output: &mut Output) -> Result<Done> {
     let forced = forced(arguments)?;
     let inputs: Vec<Option<PathBuf>> = match arguments.files.as_slice() {
         [] => vec![None],
-        files => files.iter().cloned().map(Some).collect(),
+        files => files.iter().map(|file| named(Some(file))).collect::<Result<_>>()?,
     };
     let several = inputs.len() > 1;
     let mut total: Option<Counted> = None;

@@ -21,6 +21,7 @@ mod results;
 mod run;
 #[path = "../../../plimsoll-engine/src/summarise/http/tests/server.rs"]
 mod server;
+mod sessions;
 mod skills;
 mod summarizer;
 
