@@ -133,12 +133,11 @@ pub async fn compact_by(
         };
     };
     let known = planned.written_before(store, &epoch, service)?;
-    let summary = match known {
-        Some(summary) => summary,
-        None => {
-            stage("summarising");
-            summarise(by.summariser, &job, by.cancel, by.progress).await?
-        }
+    let summary = if let Some(summary) = known {
+        summary
+    } else {
+        stage("summarising");
+        summarise(by.summariser, &job, by.cancel, by.progress).await?
     };
     if by.cancel.is_cancelled() {
         return Err(Aborted.into());
@@ -321,7 +320,7 @@ impl Planned {
         // An extract that stands in for a model is an extract, and known by its name.
         let summary = summary.filter(|(summary, _)| summary.fallback.is_none() && summary.by != EXTRACT);
         let (text, epoch) = match summary {
-            Some((summary, epoch)) => (Text::Written(summary), epoch),
+            Some((summary, epoch)) => (Text::Written(Box::new(summary)), epoch),
             None => (Text::Extracted, plain),
         };
         let made = make(document, &summarise, &epoch, &text, options, &mut meter)?;
@@ -358,7 +357,7 @@ enum Text {
     /// It is extracted, for whatever epoch it is.
     Extracted,
     /// It was written, once.
-    Written(Summary),
+    Written(Box<Summary>),
 }
 
 /// What a plan came to.

@@ -95,7 +95,7 @@ impl SummarizerArgs {
             return Key::of_command(command);
         }
         let variable = self.summarizer_key_env.as_deref().or_else(|| config.summarizer_key_env()).unwrap_or(usual);
-        Key::of_environment(variable, std::env::var(variable).ok())
+        Key::of_environment(variable, std::env::var(variable).ok().as_deref())
     }
 }
 
@@ -108,10 +108,8 @@ fn limits(
 ) -> (Option<Tokens>, Option<Tokens>) {
     let number = |tokens: Option<Tokens>| tokens.map(|tokens| tokens.0);
     let user = Limits::stated(&Source::User, number(window), None, number(max_output));
-    let known = match Catalogue::embedded().lookup(model) {
-        Lookup::Known(limits) => limits,
-        _ => Limits::default(),
-    };
+    let known =
+        if let Lookup::Known(limits) = Catalogue::embedded().lookup(model) { limits } else { Limits::default() };
     let endpoint = base.map_or(Endpoint::Public, Endpoint::of_url);
     let fallback = plimsoll::model::DEFAULT_LIMIT;
     let limits = resolve_limits(Some(&user), None, Some(&known), endpoint, fallback);

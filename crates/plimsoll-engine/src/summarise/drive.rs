@@ -294,10 +294,10 @@ impl Account {
     fn add(&mut self, usage: Option<Usage>) {
         let Some(usage) = usage else { return };
         let sum = self.usage.get_or_insert_default();
-        sum.input = sum.input + usage.input;
-        sum.cache_read = sum.cache_read + usage.cache_read;
-        sum.cache_write = sum.cache_write + usage.cache_write;
-        sum.output = sum.output + usage.output;
+        sum.input += usage.input;
+        sum.cache_read += usage.cache_read;
+        sum.cache_write += usage.cache_write;
+        sum.output += usage.output;
     }
 
     fn take(

@@ -59,19 +59,19 @@ fn run(model: &Scripted, job: &Job<'_>) -> (Summary, Vec<Progress>) {
     (summary, told.into_inner().unwrap())
 }
 
-fn usage(output: u64) -> Option<Usage> {
-    Some(Usage { input: Tokens(1_000), output: Tokens(output), ..Usage::default() })
+fn usage(output: u64) -> Usage {
+    Usage { input: Tokens(1_000), output: Tokens(output), ..Usage::default() }
 }
 
 #[test]
 fn a_good_answer_is_taken_and_the_facts_stand_beside_it() {
     with_job("big", |job| {
-        let model = Scripted::new([Ok(Answer { usage: usage(300), ..Answer::ended(good()) })]);
+        let model = Scripted::new([Ok(Answer { usage: Some(usage(300)), ..Answer::ended(good()) })]);
         let (summary, told) = run(&model, job);
         assert!(summary.text.starts_with("## 1. Primary request") && !summary.text.contains("notes"));
         assert!(summary.facts.as_deref().unwrap().contains("Never touch `main`."));
         assert_eq!((summary.by.as_str(), summary.calls, summary.fallback), ("openai:small", 1, None));
-        assert_eq!(summary.usage, usage(300));
+        assert_eq!(summary.usage, Some(usage(300)));
         let Progress::Asking { input, .. } = &told[0] else { panic!("{told:?}") };
         assert_eq!(Some(*input), summary.asked.map(|asked| asked.input));
         assert!(summary.carried.constraints >= 1);
@@ -82,8 +82,8 @@ fn a_good_answer_is_taken_and_the_facts_stand_beside_it() {
 fn a_rejected_answer_is_asked_for_once_more_with_the_reason() {
     with_job("big", |job| {
         let model = Scripted::new([
-            Ok(Answer { usage: usage(20), ..Answer::ended("Sure, I have mended it.") }),
-            Ok(Answer { usage: usage(300), ..Answer::ended(good()) }),
+            Ok(Answer { usage: Some(usage(20)), ..Answer::ended("Sure, I have mended it.") }),
+            Ok(Answer { usage: Some(usage(300)), ..Answer::ended(good()) }),
         ]);
         let (summary, told) = run(&model, job);
         assert_eq!((summary.by.as_str(), summary.calls), ("openai:small", 2));
@@ -100,7 +100,7 @@ fn two_answers_that_are_no_summary_end_in_the_extract_which_says_why() {
     let bad: [Result<Answer, SummariserError>; 4] = [
         Ok(Answer::ended("Sure, I have mended it.")),
         Ok(Answer { stop: Stop::Length, ..Answer::ended(good()) }),
-        Err(SummariserError::ToolCall { service: service(), usage: usage(5) }),
+        Err(SummariserError::ToolCall { service: service(), usage: Some(usage(5)) }),
         Err(SummariserError::Empty { service: service(), usage: None }),
     ];
     for first in &bad {

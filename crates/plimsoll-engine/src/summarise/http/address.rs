@@ -133,16 +133,12 @@ fn decoded(text: &str) -> String {
     let mut rest = text.as_bytes();
     while let Some((first, after)) = rest.split_first() {
         let hex = (*first == b'%').then(|| after.get(..2)).flatten().and_then(|hex| std::str::from_utf8(hex).ok());
-        match hex.and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
-            Some(byte) => {
-                bytes.push(byte);
-                rest = after.get(2..).unwrap_or(&[]);
-            }
-            None => {
-                bytes.push(*first);
-                rest = after;
-            }
-        }
+        let (byte, used) = match hex.and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
+            Some(byte) => (byte, 2),
+            None => (*first, 0),
+        };
+        bytes.push(byte);
+        rest = after.get(used..).unwrap_or(&[]);
     }
     String::from_utf8_lossy(&bytes).into_owned()
 }
@@ -154,10 +150,10 @@ pub(super) fn base64(bytes: &[u8]) -> String {
     for three in bytes.chunks(3) {
         let byte = |at: usize| u32::from(three.get(at).copied().unwrap_or(0));
         let word = byte(0) << 16 | byte(1) << 8 | byte(2);
-        for digit in 0..4 {
+        for digit in 0..4_usize {
             let index = (word >> (18 - 6 * digit)) & 63;
             let shown = DIGITS.get(index as usize).map_or('=', |digit| char::from(*digit));
-            text.push(if digit as usize <= three.len() { shown } else { '=' });
+            text.push(if digit <= three.len() { shown } else { '=' });
         }
     }
     text

@@ -44,6 +44,7 @@ pub(super) struct Judge<'j> {
     pub(super) source: &'j Key,
 }
 
+#[expect(clippy::unnecessary_box_returns, reason = "they end in results, where a large error costs every step")]
 impl Judge<'_> {
     fn end(error: SummariserError) -> Box<Failure> {
         Box::new(Failure { error, passing: false, asked: None })

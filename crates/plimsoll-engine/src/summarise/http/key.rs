@@ -55,8 +55,8 @@ enum Source {
 
 impl Key {
     /// The value of an environment variable, which the caller has read. Without one, no key is sent.
-    pub fn of_environment(variable: &str, value: Option<String>) -> Self {
-        let value = value.as_deref().map(str::trim).filter(|value| !value.is_empty()).map(Secret::new);
+    pub fn of_environment(variable: &str, value: Option<&str>) -> Self {
+        let value = value.map(str::trim).filter(|value| !value.is_empty()).map(Secret::new);
         Self { source: Source::Environment { variable: variable.to_owned(), value }, printed: Arc::default() }
     }
 
@@ -121,7 +121,8 @@ async fn printed(line: &str) -> Result<Secret, String> {
     Ok(Secret::new(key))
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests {
     use super::*;
 
@@ -132,7 +133,7 @@ mod tests {
 
     #[test]
     fn a_variable_gives_a_key_and_an_empty_one_gives_none() {
-        let key = |value: &str| get(&Key::of_environment("V", Some(value.to_owned()))).unwrap();
+        let key = |value: &str| get(&Key::of_environment("V", Some(value))).unwrap();
         assert_eq!(key(" sk-1\n"), Some(Secret::new("sk-1")));
         assert_eq!(key("  "), None);
         assert_eq!(get(&Key::of_environment("V", None)).unwrap(), None);

@@ -41,7 +41,7 @@ const ANTHROPIC_VERSION: &str = "2023-06-01";
 /// ```no_run
 /// use plimsoll::compact::Api;
 /// use plimsoll_engine::summarise::{Key, Remote, Summariser};
-/// let key = Key::of_environment("OPENAI_API_KEY", std::env::var("OPENAI_API_KEY").ok());
+/// let key = Key::of_environment("OPENAI_API_KEY", std::env::var("OPENAI_API_KEY").ok().as_deref());
 /// let model = Remote::new(Api::OpenaiChat, "gpt-5-mini", None)?.with_key(key);
 /// assert_eq!(model.service().name, "openai:gpt-5-mini");
 /// # Ok::<(), plimsoll_engine::summarise::SummariserError>(())

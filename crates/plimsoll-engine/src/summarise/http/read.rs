@@ -63,9 +63,8 @@ pub(super) async fn answer(
         let patience = if reading.has_ended() { silence.min(AFTERWARDS) } else { silence };
         let chunk = match timeout(patience, response.chunk()).await {
             // What was to come after the end may be missing.
-            Err(_) if reading.has_ended() => break,
+            Err(_) | Ok(Err(_)) if reading.has_ended() => break,
             Err(_) => return Err(judge.timeout(Waited::NextPart, silence)),
-            Ok(Err(_)) if reading.has_ended() => break,
             Ok(Err(error)) => {
                 let reason = if error.is_timeout() { "it took too long" } else { "the connection broke" };
                 return Err(judge.cut(reading.received, reason, reading.is_untouched()));
@@ -133,7 +132,7 @@ impl Reading {
     }
 
     fn push(&mut self, chunk: &[u8], judge: &Judge<'_>) -> Result<(), Box<Failure>> {
-        self.received = self.received + Bytes::from(chunk.len());
+        self.received += Bytes::from(chunk.len());
         if self.received > LARGEST {
             return Err(judge.too_large(LARGEST));
         }

@@ -72,7 +72,7 @@ fn run<T>(future: impl Future<Output = T>) -> T {
 
 fn ask_with(api: Api, base: &str, patience: Patience, cancel: &Cancel) -> Came {
     let pace = Arc::new(Still::default());
-    let key = Key::of_environment(variable(api), Some(CANARY.to_owned()));
+    let key = Key::of_environment(variable(api), Some(CANARY));
     let remote = Remote::new(api, "small", Some(base)).unwrap().with_key(key);
     let remote = remote.with_limits(Some(Tokens(32_000)), None).with_patience(patience).unwrap();
     let remote = remote.with_pace(pace.clone());
@@ -492,7 +492,7 @@ fn driven_from_end_to_end_a_bad_answer_is_asked_for_again_and_a_dead_server_ends
 
 #[test]
 fn a_key_is_in_no_debug_output() {
-    let key = Key::of_environment("OPENAI_API_KEY", Some("sk-canary".to_owned()));
+    let key = Key::of_environment("OPENAI_API_KEY", Some("sk-canary"));
     let remote = Remote::new(Api::OpenaiChat, "m", Some("http://user:canary@127.0.0.1:1/v1")).unwrap().with_key(key);
     let shown = format!("{remote:?}");
     assert!(!shown.contains("canary"), "{shown}");

@@ -26,8 +26,8 @@ pub(super) fn fault(error: &(dyn Error + 'static)) -> Option<String> {
         }
         // An error of input and output holds another without naming it as its cause.
         let held = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
-        if let Some(fault) = held.and_then(|held| held.downcast_ref::<rustls::Error>()) {
-            return Some(fault.to_string());
+        if let Some(fault) = held.and_then(|held| fault(held)) {
+            return Some(fault);
         }
         cause = error.source();
     }
