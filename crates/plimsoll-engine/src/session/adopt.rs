@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::SystemTime;
 
 use plimsoll::budget::{Acceptance, Thresholds, Trigger, accept};
@@ -11,7 +12,7 @@ use plimsoll::wire::parse;
 use plimsoll_store::Compaction;
 
 use super::Inner;
-use super::history::{History, InForce};
+use super::history::History;
 use super::make::{Made, Told, make, read_options};
 use super::report::{CompactionReport, Reason, Request};
 use super::see::{Laid, Seen, Unseen};
@@ -19,6 +20,43 @@ use super::spawn::block_on;
 use super::work::Stage;
 use crate::compact::removed_bytes;
 use crate::event::Event;
+
+/// An epoch that is in force for a history. Clones share what is known of its record.
+#[derive(Debug, Clone)]
+pub(super) struct InForce {
+    pub(super) epoch: Arc<Epoch>,
+    /// The name of its record.
+    pub(super) id: EpochId,
+    /// Whether it is recorded in the store.
+    durable: Arc<AtomicBool>,
+    /// The day on which its replay was noted in the store.
+    noted: Arc<AtomicU64>,
+}
+
+impl InForce {
+    pub(super) fn new(epoch: Epoch, id: EpochId, durable: bool) -> Self {
+        let durable = Arc::new(AtomicBool::new(durable));
+        Self { epoch: Arc::new(epoch), id, durable, noted: Arc::default() }
+    }
+
+    /// What `restore` takes.
+    pub(super) fn name(&self) -> String {
+        self.epoch.artifact.clone().unwrap_or_else(|| self.id.to_string())
+    }
+
+    pub(super) fn is_durable(&self) -> bool {
+        self.durable.load(Ordering::Acquire)
+    }
+
+    pub(super) fn made_durable(&self) {
+        self.durable.store(true, Ordering::Release);
+    }
+
+    /// Whether its replay is to be noted on this day; says so once.
+    pub(super) fn is_to_be_noted(&self, day: u64) -> bool {
+        self.is_durable() && self.noted.swap(day, Ordering::AcqRel) != day
+    }
+}
 
 impl Inner {
     /// Puts a summary in place for a history: judged first, then durable, then used.

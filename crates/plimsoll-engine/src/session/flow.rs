@@ -5,40 +5,25 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll::Tokens;
-use plimsoll::budget::{Attempt, Level, Permit, Thresholds, Trigger};
-use plimsoll::compact::{Situation, Step, Supply, has_bound_turn, schedule};
+use plimsoll::budget::{Attempt, Level, Thresholds, Trigger};
 use plimsoll::token::Method;
-use plimsoll::wire::{Edit, Overflow, OverflowKind, parse, splice};
+use plimsoll::wire::{Edit, Overflow, OverflowKind, splice};
 
 use super::Inner;
-use super::history::History;
-use super::make::{Brief, Made, make, read_options};
-use super::options::Lookup;
+use super::adopt::InForce;
+use super::consider::{Outcome, begin};
+use super::make::Brief;
 use super::report::{
     Begun, ByHand, CompactionReport, Manual, OverflowError, Prefix, Prepared, Reason, Request, RequestReport, Turn,
 };
 use super::see::{Seen, Unseen};
-use super::spawn::block_on;
-use super::work::{Guard, Stage, Waiting, Work};
-use crate::summarise::{BoxFuture, Cancel};
+use super::work::{Stage, Waiting};
 
 /// Whether a request has waited for a summary as long as is reasonable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Late {
     No,
     Yes,
-}
-
-/// What became of the question whether to compact.
-enum Outcome {
-    /// Nothing, for a reason that is worth telling.
-    Left(Option<Reason>),
-    /// A summary is being made meanwhile.
-    Preparing,
-    /// An epoch is in place.
-    Compacted(Arc<History>, Box<CompactionReport>),
-    /// The request waits.
-    Waits(Waiting),
 }
 
 impl Inner {
@@ -79,164 +64,6 @@ impl Inner {
             seen.notes.push(Reason::SummaryLate);
         }
         Begun::Ready(Box::new(self.finish(request, seen, thresholds, report, preparing, false)))
-    }
-
-    /// Decides about compaction, and does what is decided.
-    fn consider(
-        &self,
-        request: &Request<'_>,
-        history: &Arc<History>,
-        thresholds: &Thresholds,
-        level: Level,
-        trigger: Trigger,
-        late: Late,
-    ) -> Outcome {
-        if trigger == Trigger::Threshold && level < Level::Prepare {
-            return Outcome::Left(None);
-        }
-        let (permit, work) = {
-            let mut state = self.state();
-            (state.breaker(history.lineage).permit(self.options.policy.auto, trigger), state.work_for(history))
-        };
-        let is_due = trigger != Trigger::Threshold || level >= Level::Compact;
-        let bound_turn = permit == Permit::Granted && is_bound(history);
-        let (supply, stage) = supply(work.as_ref(), history, trigger, level, bound_turn, late);
-        let step = schedule(&Situation { level, trigger, permit: permit.clone(), supply, bound_turn });
-        match (step, stage) {
-            (Step::Adopt, Some(Stage::Made(made))) => {
-                self.put_in_place(request, history, &made, work.as_ref(), thresholds, trigger, level)
-            }
-            (Step::Extract, _) => {
-                let brief = Brief { extract_only: true, ..self.brief(history, thresholds, trigger) };
-                match block_on(make(brief)) {
-                    Stage::Made(made) => {
-                        let outcome =
-                            self.put_in_place(request, history, &made, work.as_ref(), thresholds, trigger, level);
-                        // What comes too late is nobody's.
-                        if let (Outcome::Compacted(..), Some(late)) = (&outcome, &work) {
-                            late.cancel.cancel();
-                        }
-                        outcome
-                    }
-                    Stage::Nothing(reason) => Outcome::Left(Some(reason)),
-                    Stage::Making => Outcome::Left(None),
-                }
-            }
-            (Step::Start | Step::StartAndWait, _) => match self.start(history, thresholds, trigger, bound_turn) {
-                Some(work) if step == Step::StartAndWait => {
-                    Outcome::Waits(Waiting { work, patience: self.options.patience })
-                }
-                Some(_) => Outcome::Preparing,
-                None => Outcome::Left(None),
-            },
-            (Step::Wait, _) => match work {
-                Some(work) => Outcome::Waits(Waiting { work, patience: self.options.patience }),
-                None => Outcome::Left(None),
-            },
-            (_, Some(Stage::Making)) => Outcome::Preparing,
-            (_, Some(Stage::Nothing(reason))) if permit == Permit::Granted => Outcome::Left(is_due.then_some(reason)),
-            _ if !is_due => Outcome::Left(None),
-            _ => Outcome::Left(match permit {
-                Permit::AutoOff => Some(Reason::AutoOff),
-                Permit::Tripped(_) => Some(Reason::Stopped(permit.to_string())),
-                Permit::Granted => Some(Reason::Skipped(
-                    "a turn with signed reasoning goes on; compaction waits for its end".to_owned(),
-                )),
-            }),
-        }
-    }
-
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "one step of one orchestration; a type for it would only be unpacked"
-    )]
-    fn put_in_place(
-        &self,
-        request: &Request<'_>,
-        history: &Arc<History>,
-        made: &Arc<Made>,
-        work: Option<&Arc<Work>>,
-        thresholds: &Thresholds,
-        trigger: Trigger,
-        level: Level,
-    ) -> Outcome {
-        // Below the hard threshold nothing has to be done without a store.
-        let must = trigger != Trigger::Threshold || level >= Level::Hard;
-        match self.adopt(request, history, made, thresholds, trigger, must, false) {
-            Ok((adopted, report)) => {
-                self.state().breaker(history.lineage).attempted(trigger, Attempt::Applied);
-                Outcome::Compacted(adopted, Box::new(report))
-            }
-            // It may be tried again as it is.
-            Err(reason @ Reason::Store(_)) => Outcome::Left(Some(reason)),
-            Err(reason) => {
-                let attempt =
-                    if matches!(reason, Reason::Ineffective { .. }) { Attempt::Ineffective } else { Attempt::Failed };
-                self.state().breaker(history.lineage).attempted(trigger, attempt);
-                match work {
-                    Some(work) if matches!(work.stage(), Stage::Made(_)) => {
-                        work.spend(reason.clone(), history.len());
-                    }
-                    _ => {}
-                }
-                Outcome::Left(Some(reason))
-            }
-        }
-    }
-
-    /// Starts the making of a summary beside the requests.
-    fn start(
-        &self,
-        history: &Arc<History>,
-        thresholds: &Thresholds,
-        trigger: Trigger,
-        bound_turn: bool,
-    ) -> Option<Arc<Work>> {
-        let (work, running) = {
-            let mut state = self.state();
-            // Of two requests that come at once one begins, and both use what comes of it.
-            if let Some(other) = state.work_for(history).filter(|other| other.is_making()) {
-                return Some(other);
-            }
-            let (work, running) = begin(self.brief(history, thresholds, trigger), bound_turn)?;
-            state.begin_work(&work, history);
-            (work, running)
-        };
-        self.options.spawn.spawn(running);
-        Some(work)
-    }
-
-    fn brief(&self, history: &Arc<History>, thresholds: &Thresholds, trigger: Trigger) -> Brief {
-        Brief {
-            history: Arc::clone(history),
-            thresholds: *thresholds,
-            trigger,
-            force: false,
-            instructions: None,
-            options: Arc::clone(&self.options),
-            meter: Arc::clone(&history.meter),
-            store: self.store.clone(),
-            session: self.id.clone(),
-            cancel: Cancel::default(),
-            extract_only: false,
-            unstored: false,
-        }
-    }
-
-    /// Whether the store is to be asked about a history now.
-    fn is_to_ask(&self, seen: &Seen, thresholds: &Thresholds) -> bool {
-        let history = &seen.history;
-        let now = (self.options.clock)();
-        let is_asked = {
-            let state = self.state();
-            state.is_asked(history.hash()) || state.has_just_failed(now)
-        };
-        let spoken = history.len() > 1 && seen.is_first;
-        let first = self.options.lookup == Lookup::FirstSight && spoken && history.in_force.is_none();
-        let full = (self.options.policy.auto || seen.is_first)
-            && history.counted_as_it_came().max(history.used().0) >= thresholds.prepare
-            && (history.in_force.is_none() || history.used().0 >= thresholds.prepare);
-        !is_asked && (first || full)
     }
 
     /// Makes a request ready to go out again that was too long.
@@ -373,7 +200,7 @@ impl Inner {
             method,
             thresholds: Some(thresholds),
             level: Some(thresholds.level(used)),
-            epoch: history.in_force.as_ref().map(super::history::InForce::name),
+            epoch: history.in_force.as_ref().map(InForce::name),
             prefix: seen.prefix(),
             capped: seen.capped,
             compaction,
@@ -427,51 +254,4 @@ fn told(before: Tokens, after: Tokens, capped: usize, notes: Vec<Reason>) -> Req
         notes,
         sent: None,
     }
-}
-
-/// Begins a piece of work: what others wait for, and what is to be run.
-fn begin(brief: Brief, bound_turn: bool) -> Option<(Arc<Work>, BoxFuture<'static, ()>)> {
-    let base = brief.history.at()?;
-    let work = Arc::new(Work::new(base, brief.trigger, bound_turn, brief.cancel.clone()));
-    let guard = Guard(Arc::clone(&work));
-    let running = Box::pin(async move {
-        let stage = make(brief).await;
-        guard.0.end(stage);
-    });
-    Some((work, running))
-}
-
-/// What there is of a summary for a history, and the stage of the work that it comes from.
-fn supply(
-    work: Option<&Arc<Work>>,
-    history: &History,
-    trigger: Trigger,
-    level: Level,
-    bound_turn: bool,
-    late: Late,
-) -> (Supply, Option<Stage>) {
-    let Some(work) = work else {
-        return (Supply::None, None);
-    };
-    let must = trigger != Trigger::Threshold || level >= Level::Hard;
-    let stage = work.stage();
-    let supply = match &stage {
-        Stage::Making if late == Late::Yes => Supply::Late,
-        Stage::Making => Supply::Making,
-        // What was planned before this turn leaves too much of its reasoning behind a changed prefix.
-        Stage::Made(_) if bound_turn && must && !work.in_bound_turn => Supply::None,
-        Stage::Made(_) => Supply::Ready,
-        // A history that has grown since, or is in greater need, may be tried again.
-        Stage::Nothing(_) if work.was_tried_at(history.len()) && (work.trigger == trigger || !must) => {
-            Supply::Nothing
-        }
-        Stage::Nothing(_) => Supply::None,
-    };
-    (supply, Some(stage))
-}
-
-/// Whether a turn with bound reasoning goes on.
-fn is_bound(history: &History) -> bool {
-    let sent = history.sent(&history.bytes);
-    parse(&sent, &read_options(history)).is_ok_and(|document| has_bound_turn(document.transcript()))
 }

@@ -3,104 +3,18 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use plimsoll::Tokens;
 use plimsoll::budget::{Counting, Meter};
-use plimsoll::compact::{Chain, ChainHash, Epoch};
-use plimsoll::id::EpochId;
+use plimsoll::compact::{Chain, ChainHash};
 use plimsoll::token::Method;
 use plimsoll::transcript::{BlockKind, CallKind};
 use plimsoll::wire::{Document, Edit, Format, MessageSpans, Span, splice};
 
+use super::adopt::InForce;
+use super::envelope::Envelope;
 use super::report::At;
-
-/// An epoch that is in force for a history. Clones share what is known of its record.
-#[derive(Debug, Clone)]
-pub(super) struct InForce {
-    pub(super) epoch: Arc<Epoch>,
-    /// The name of its record.
-    pub(super) id: EpochId,
-    /// Whether it is recorded in the store.
-    durable: Arc<AtomicBool>,
-    /// The day on which its replay was noted in the store.
-    noted: Arc<AtomicU64>,
-}
-
-impl InForce {
-    pub(super) fn new(epoch: Epoch, id: EpochId, durable: bool) -> Self {
-        let durable = Arc::new(AtomicBool::new(durable));
-        Self { epoch: Arc::new(epoch), id, durable, noted: Arc::default() }
-    }
-
-    /// What `restore` takes.
-    pub(super) fn name(&self) -> String {
-        self.epoch.artifact.clone().unwrap_or_else(|| self.id.to_string())
-    }
-
-    pub(super) fn is_durable(&self) -> bool {
-        self.durable.load(Ordering::Acquire)
-    }
-
-    pub(super) fn made_durable(&self) {
-        self.durable.store(true, Ordering::Release);
-    }
-
-    /// Whether its replay is to be noted on this day; says so once.
-    pub(super) fn is_to_be_noted(&self, day: u64) -> bool {
-        self.is_durable() && self.noted.swap(day, Ordering::AcqRel) != day
-    }
-}
-
-/// What stands around the messages, as far as it matters.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Envelope {
-    pub(super) model: Option<String>,
-    pub(super) max_output: Option<Tokens>,
-    /// The tokens of the system prompt and of the tools.
-    pub(super) system: Tokens,
-    pub(super) tools: Tokens,
-    /// Tells one list of tools from another.
-    pub(super) tools_hash: Option<blake3::Hash>,
-    /// Whether Plimsoll's recall tool is among them.
-    pub(super) has_recall: bool,
-    pub(super) method: Option<Method>,
-}
-
-impl Envelope {
-    pub(super) fn of(document: &Document<'_>, meter: &mut Meter<Counting>) -> Self {
-        let measure = meter.measure(document);
-        let tools = &document.transcript().tools;
-        let mut hasher = blake3::Hasher::new();
-        for tool in tools {
-            hasher.update(&(tool.span.len() as u64).to_le_bytes()).update(tool.span.of(document.bytes()));
-        }
-        Self {
-            model: document.model().map(|model| model.decode().into_owned()),
-            max_output: document.max_output(),
-            system: measure.system,
-            tools: measure.tools,
-            tools_hash: (!tools.is_empty()).then(|| hasher.finalize()),
-            has_recall: tools.iter().any(|tool| tool.name.is_some_and(|name| is_recall(&name.decode()))),
-            method: Some(measure.method),
-        }
-    }
-
-    pub(super) fn tokens(&self) -> Tokens {
-        self.system + self.tools
-    }
-
-    /// Whether what was reported under this envelope says something under another.
-    fn keeps_anchor(&self, other: &Self) -> bool {
-        (&self.model, &self.tools_hash, self.system) == (&other.model, &other.tools_hash, other.system)
-    }
-}
-
-/// Whether a tool is Plimsoll's recall, under whatever name a client's way of naming tools gives it.
-pub(super) fn is_recall(name: &str) -> bool {
-    name == "recall" || (name.contains("plimsoll") && name.ends_with("recall"))
-}
 
 /// An end of an edit: a distance from where a message starts, or from where it ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -34,6 +34,8 @@
 //! [`Session::begin`] does not wait, and with the feature `tokio` there are calls for asynchronous hosts.
 
 mod adopt;
+mod consider;
+mod envelope;
 mod flow;
 mod history;
 mod make;

@@ -11,7 +11,8 @@ use plimsoll::transcript::{BlockKind, CallKind, Role};
 use plimsoll::wire::{Document, Span, Text, quote};
 use plimsoll_store::Store;
 
-use super::history::{Cap, is_recall};
+use super::envelope::is_recall;
+use super::history::Cap;
 use super::options::Recaller;
 use super::report::Reason;
 use crate::spill::{ToolResult, spill};

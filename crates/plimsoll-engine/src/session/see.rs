@@ -11,7 +11,9 @@ use plimsoll::model::{Catalogue, Lookup as Known};
 use plimsoll::transcript::BlockKind;
 use plimsoll::wire::{Document, Edit, Grown, MessageSpans, ParseOptions, parse, splice};
 
-use super::history::{Envelope, Growth, History, InForce, Read, begins_turn};
+use super::adopt::InForce;
+use super::envelope::Envelope;
+use super::history::{Growth, History, Read, begins_turn};
 use super::report::{Prefix, Reason, Request};
 use super::results::{self, Admission, Admitted};
 use super::state::SentBefore;

@@ -10,7 +10,8 @@ use plimsoll::budget::{Breaker, Counting, Meter};
 use plimsoll::compact::{Chain, ChainHash};
 use plimsoll::wire::Format;
 
-use super::history::{History, InForce, SharedMeter};
+use super::adopt::InForce;
+use super::history::{History, SharedMeter};
 use super::report::At;
 use super::results::Decided;
 use super::work::{Work, has_grown};
