@@ -32,6 +32,7 @@ pub use rewrite::{Rewrite, RewriteError};
 pub use span::Span;
 pub use splice::{Edit, SpliceError, splice};
 pub use text::{Text, quote};
+pub use usage::response_usage;
 
 use serde::{Deserialize, Serialize};
 

@@ -57,6 +57,7 @@ pub(super) fn parse<'a>(
         if let Some(value) = tape.root(bytes) {
             let mut message = message(&mut document, item, value, entry);
             message.usage = item.usage;
+            message.model = item.model;
             document.transcript.messages.push(message);
         }
     }
