@@ -9,6 +9,7 @@ use plimsoll::compact::{
     acknowledgement, apply, continuation, extract, plan,
 };
 use plimsoll::id::{EpochId, SessionId};
+use plimsoll::model::Catalogue;
 use plimsoll::transcript::Obligations;
 use plimsoll::wire::{Document, Edit};
 use plimsoll_store::{Compaction, Store};
@@ -37,6 +38,8 @@ pub struct CompactOptions {
     pub policy: Policy,
     /// Takes a conversation that is too short to be worth it.
     pub force: bool,
+    /// What is known of models: the embedded catalogue, or one with the user's files over it.
+    pub catalogue: Catalogue,
 }
 
 /// A compaction: what to tell, and what to change.

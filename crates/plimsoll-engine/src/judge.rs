@@ -2,7 +2,7 @@
 
 use plimsoll::Tokens;
 use plimsoll::budget::{Capacity, Thresholds, threshold};
-use plimsoll::model::{Catalogue, Endpoint, Limit, Limits, Lookup, Source, resolve_limits};
+use plimsoll::model::{Endpoint, Limit, Limits, Lookup, Source, resolve_limits};
 use plimsoll::wire::Document;
 
 use crate::CompactOptions;
@@ -27,8 +27,7 @@ pub fn judge(document: &Document<'_>, options: &CompactOptions) -> Judged {
     };
     let user = stated(&Source::User, options.window, options.max_output);
     let recorded = stated(&Source::Server, document.window(), None);
-    let catalogue = Catalogue::embedded();
-    let known = match model.as_deref().map(|model| catalogue.lookup(model)) {
+    let known = match model.as_deref().map(|model| options.catalogue.lookup(model)) {
         Some(Lookup::Known(limits)) => limits,
         _ => Limits::default(),
     };

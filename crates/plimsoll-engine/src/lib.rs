@@ -9,6 +9,7 @@ pub mod config;
 pub mod hook;
 pub mod install;
 
+mod catalogue;
 mod compact;
 mod context;
 mod error;
@@ -18,6 +19,7 @@ mod report;
 pub mod skills;
 pub mod spill;
 
+pub use catalogue::{CatalogueFileError, CatalogueFiles};
 pub use compact::{CompactOptions, Compacted, compact};
 pub use context::{Context, Large, Marks, Odd, context};
 pub use error::EngineError;

@@ -11,7 +11,7 @@ use plimsoll_engine::{CompactOptions, Compacted, Outcome, Report, change_in_plac
 use crate::args::{CompactArgs, Global};
 use crate::output::{Output, bar, percent, plain, style};
 use crate::resolve::{
-    About as _, Done, Usage, config, input, input_name, limit, output_path, parse_options, store_of,
+    About as _, Done, Usage, catalogue, config, input, input_name, limit, output_path, parse_options, store_of,
 };
 
 pub(crate) fn run(arguments: &CompactArgs, global: &Global, output: &mut Output) -> Result<Done> {
@@ -49,6 +49,7 @@ pub(crate) fn run(arguments: &CompactArgs, global: &Global, output: &mut Output)
         force: arguments.force,
         profile,
         policy: config.policy(),
+        catalogue: catalogue(global)?,
     };
     let compacted = compact(&document, &options, store.as_ref(), SystemTime::now(), &|stage| progress.stage(stage))
         .about(&name)?;

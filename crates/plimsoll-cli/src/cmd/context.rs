@@ -7,7 +7,7 @@ use plimsoll_engine::{CompactOptions, Context, context};
 
 use crate::args::{ContextArgs, Global};
 use crate::output::{Output, bar, kind_rows, percent, plain, style};
-use crate::resolve::{About as _, Done, config, input, input_name, limit, parse_options};
+use crate::resolve::{About as _, Done, catalogue, config, input, input_name, limit, parse_options};
 
 pub(crate) fn run(arguments: &ContextArgs, global: &Global, output: &mut Output) -> Result<Done> {
     let file = arguments.file.as_deref();
@@ -20,6 +20,7 @@ pub(crate) fn run(arguments: &ContextArgs, global: &Global, output: &mut Output)
         model: arguments.model.clone(),
         window: arguments.window.map(Tokens),
         policy: config(global)?.policy(),
+        catalogue: catalogue(global)?,
         ..CompactOptions::default()
     };
     let context = context(&document, &options);

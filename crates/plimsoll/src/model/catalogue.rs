@@ -88,6 +88,19 @@ impl Catalogue {
         &self.text
     }
 
+    /// The day of a collection that it was made from, as `YYYY-MM-DD`: of days written so, the later is the greater.
+    ///
+    /// ```
+    /// use plimsoll::model::Catalogue;
+    /// assert!(Catalogue::embedded().date_of("models.dev") > Some("2026-01-01"));
+    /// assert_eq!(Catalogue::embedded().date_of("nobody's"), None);
+    /// ```
+    pub fn date_of(&self, collection: &str) -> Option<&str> {
+        let origins = self.text.lines().take_while(|line| line.starts_with('#'));
+        let of = origins.filter_map(|line| line.strip_prefix("# origin ")?.split_at_checked(2));
+        of.filter(|(_, rest)| rest.starts_with(collection)).filter_map(|(_, rest)| Some(rest.rsplit_once(", ")?.1)).max()
+    }
+
     /// Puts the user's own catalogue over this one; each limit that it states wins.
     #[must_use]
     pub fn with_user(mut self, user: UserCatalogue) -> Self {

@@ -110,7 +110,7 @@ fn step(state: &mut u16, byte: u8, costs: &Costs) -> u8 {
 /// What the program that fits the costs needs to see of the automaton.
 #[doc(hidden)]
 pub mod fitting {
-    use super::{CELLS, START, STEPS, automaton, class_of};
+    use super::automaton::{self, CELLS, START, STEPS, class_of};
 
     /// The number of cells in a table of costs.
     pub const SIZE: usize = CELLS;

@@ -84,7 +84,7 @@ fn entries(document: &mut Document<'_>, scan: &Scan<'_>) -> Vec<u32> {
     entry_of
 }
 
-fn message<'a>(document: &mut Document<'a>, item: &Item, value: Value<'_, 'a>, entry: u32) -> Message<'a> {
+fn message<'a>(document: &mut Document<'a>, item: &Item<'a>, value: Value<'_, 'a>, entry: u32) -> Message<'a> {
     if let Some(text) = value.text() {
         // The message of a compaction without a history.
         let blocks = vec![Block { span: item.span, kind: BlockKind::Text(text) }];
