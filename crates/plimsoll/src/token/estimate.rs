@@ -58,8 +58,8 @@ pub(super) fn estimate(text: &str, family: Family, limit: u64) -> Option<Tokens>
     let (sum, unit) = (weights::sum(text, family, limit)?, weights::UNIT);
     #[cfg(not(feature = "o200k"))]
     let (sum, unit) = (cost(text.as_bytes(), costs(family)), UNIT);
-    let parts = u128::from(sum) * (100 + u128::from(family.margin_percent()));
-    let tokens = u64::try_from(parts.div_ceil(u128::from(100 * unit))).unwrap_or(u64::MAX);
+    let parts = u128::from(sum) * (1_000 + u128::from(family.margin_permille()));
+    let tokens = u64::try_from(parts.div_ceil(u128::from(1_000 * unit))).unwrap_or(u64::MAX);
     let tokens = tokens.max(u64::from(!text.is_empty()));
     (tokens <= limit).then_some(Tokens(tokens))
 }
