@@ -5,10 +5,10 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, Result};
 use plimsoll::Bytes;
-use plimsoll::wire::{Format, ParseOptions};
 use plimsoll::model::Catalogue;
-use plimsoll_engine::{CatalogueFiles, Input};
+use plimsoll::wire::{Format, ParseOptions};
 use plimsoll_engine::config::{self, Config, Layer, Places};
+use plimsoll_engine::{CatalogueFiles, Input};
 use plimsoll_store::{Location, Platform, Store};
 
 use crate::args::{Global, Reading};

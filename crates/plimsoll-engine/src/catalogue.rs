@@ -67,8 +67,7 @@ impl CatalogueFiles {
     pub fn of(lookup: impl Fn(&str) -> Option<OsString>, configuration: Option<&Path>) -> Self {
         let absolute = |name: &str| lookup(name).map(PathBuf::from).filter(|path| path.is_absolute());
         let home = || absolute("HOME").map(|home| home.join(".cache"));
-        let cache =
-            if cfg!(windows) { absolute("LOCALAPPDATA") } else { absolute("XDG_CACHE_HOME").or_else(home) };
+        let cache = if cfg!(windows) { absolute("LOCALAPPDATA") } else { absolute("XDG_CACHE_HOME").or_else(home) };
         Self {
             user: configuration.map(|file| file.with_file_name("models.jsonl")),
             refreshed: cache.map(|folder| folder.join("plimsoll").join("models.tsv")),
@@ -162,7 +161,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let files = files(folder.path());
         assert_eq!(files.load().unwrap().limit_or_default("my-llm").tokens, Tokens(128_000));
-        fs::write(folder.path().join("models.jsonl"), "# mine\n{\"model\":\"my-llm\",\"context_window\":4096}\n").unwrap();
+        fs::write(folder.path().join("models.jsonl"), "# mine\n{\"model\":\"my-llm\",\"context_window\":4096}\n")
+            .unwrap();
         let limit = files.load().unwrap().limit_or_default("my-llm");
         assert_eq!((limit.tokens, limit.is_known()), (Tokens(4_096), true));
     }

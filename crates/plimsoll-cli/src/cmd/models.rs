@@ -167,7 +167,9 @@ fn update(arguments: &ModelsUpdateArgs, global: &Global, output: &mut Output) ->
     let json = if from.starts_with("https://") || from.starts_with("http://") {
         download(from).with_context(|| {
             let shown = plain(from);
-            format!("cannot fetch {shown}; without a network, give a copy of it: plimsoll models update --from api.json")
+            format!(
+                "cannot fetch {shown}; without a network, give a copy of it: plimsoll models update --from api.json"
+            )
         })?
     } else {
         file(Path::new(from)).with_context(|| format!("cannot read {}", plain(from)))?

@@ -73,8 +73,8 @@ impl Catalogue {
                 continue;
             }
             let wrong = |reason| CatalogueError::Line { line: index.saturating_add(1), reason };
-            let row =
-                Row::parse(line, &origins).ok_or_else(|| wrong("not `key ⇥ window ⇥ input ⇥ output ⇥ flags ⇥ prices`"))?;
+            let row = Row::parse(line, &origins)
+                .ok_or_else(|| wrong("not `key ⇥ window ⇥ input ⇥ output ⇥ flags ⇥ prices`"))?;
             if row.key <= last {
                 return Err(wrong("keys are not in order"));
             }
@@ -98,7 +98,9 @@ impl Catalogue {
     pub fn date_of(&self, collection: &str) -> Option<&str> {
         let origins = self.text.lines().take_while(|line| line.starts_with('#'));
         let of = origins.filter_map(|line| line.strip_prefix("# origin ")?.split_at_checked(2));
-        of.filter(|(_, rest)| rest.starts_with(collection)).filter_map(|(_, rest)| Some(rest.rsplit_once(", ")?.1)).max()
+        of.filter(|(_, rest)| rest.starts_with(collection))
+            .filter_map(|(_, rest)| Some(rest.rsplit_once(", ")?.1))
+            .max()
     }
 
     /// Puts the user's own catalogue over this one; each limit that it states wins.

@@ -86,7 +86,8 @@ pub fn compile(collections: &[Collection], corrections: &str) -> Result<String, 
         origins.extend(origins_of(collection));
     }
     for (source, letter) in letters {
-        let wrong = || CollectError::Correction { line: source.clone(), reason: "a source without a date".to_owned() };
+        let wrong =
+            || CollectError::Correction { line: source.clone(), reason: "a source without a date".to_owned() };
         let (origin, date) = source.rsplit_once(", ").ok_or_else(wrong)?;
         origins.push(format!("# origin {letter} {origin}, {date}"));
     }
@@ -116,7 +117,8 @@ pub fn refresh(catalogue: &str, newer: &Collection) -> Result<String, CollectErr
     let letter_of = |line: &str| line.strip_prefix("# origin ").and_then(|rest| rest.chars().next());
     let title_of = |line: &str| line.get("# origin M ".len()..).is_some_and(|rest| rest.starts_with(newer.title));
     // Its letters, in both cases, and those of what it outlived before.
-    let replaced: Vec<char> = origins.iter().filter(|line| title_of(line)).filter_map(|line| letter_of(line)).collect();
+    let replaced: Vec<char> =
+        origins.iter().filter(|line| title_of(line)).filter_map(|line| letter_of(line)).collect();
     let collections: Vec<char> = ['L', 'l', 'M', 'm', OUTLIVED, OUTLIVED.to_ascii_lowercase()].to_vec();
     let outlived = |letter: char| {
         if letter.is_ascii_uppercase() { OUTLIVED } else { OUTLIVED.to_ascii_lowercase() }
@@ -264,7 +266,11 @@ fn row_of(line: &str) -> Option<(String, Row)> {
     let mut row = Row::default();
     let claims = |column: Option<&str>| -> Vec<(String, char)> {
         let claims = column.unwrap_or_default().split('+');
-        claims.filter_map(|claim| claim.chars().next_back().map(|letter| (claim.trim_end_matches(letter).to_owned(), letter))).collect()
+        claims
+            .filter_map(|claim| {
+                claim.chars().next_back().map(|letter| (claim.trim_end_matches(letter).to_owned(), letter))
+            })
+            .collect()
     };
     for cell in &mut row.cells {
         let stated = claims(columns.next()).into_iter();

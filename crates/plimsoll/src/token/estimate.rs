@@ -157,14 +157,17 @@ mod tests {
     fn the_automaton_stands_in_where_there_is_no_vocabulary() {
         let text = "The ship was loaded to its line and no further, whatever the owner said. ".repeat(60);
         for family in Family::ALL {
-            let (weighed, stepped) = (estimate(&text, *family, u64::MAX).unwrap().0, cost(text.as_bytes(), costs(*family)) / UNIT);
+            let (weighed, stepped) =
+                (estimate(&text, *family, u64::MAX).unwrap().0, cost(text.as_bytes(), costs(*family)) / UNIT);
             assert!(weighed.abs_diff(stepped) * 100 <= 15 * weighed, "{family}: {weighed} {stepped}");
         }
     }
 
     #[test]
     fn kinds_of_text_are_told_apart() {
-        let tokens = |text: &str| estimate(&text.repeat(40), Family::Generic, u64::MAX).unwrap().0 as f64 / (text.len() * 40) as f64;
+        let tokens = |text: &str| {
+            estimate(&text.repeat(40), Family::Generic, u64::MAX).unwrap().0 as f64 / (text.len() * 40) as f64
+        };
         let prose = tokens("The ship was loaded to its line and no further, whatever the owner said. ");
         let base64 = tokens("iVBORw0KGgoAAAANSUhEUgAABQAAAALQCAYAAADPfd1Wx8Zq2LmT9yPbn4vKs7Rf");
         let json = tokens("{\"id\":\"call_9f3b\",\"type\":\"function\",\"index\":0},");

@@ -23,12 +23,16 @@ pub(super) fn count(encoding: Encoding, text: &str, limit: usize) -> Option<usiz
         #[cfg(feature = "o200k")]
         Encoding::O200kBase | Encoding::O200kHarmony => {
             thread_local!(static STATE: RefCell<State> = const { RefCell::new(State::new()) });
-            with(&STATE, |state| state.sum::<super::split::O200k, Ones, 15>(&super::vocabulary::O200K, Ones, text, limit))
+            with(&STATE, |state| {
+                state.sum::<super::split::O200k, Ones, 15>(&super::vocabulary::O200K, Ones, text, limit)
+            })
         }
         #[cfg(feature = "cl100k")]
         Encoding::Cl100kBase => {
             thread_local!(static STATE: RefCell<State> = const { RefCell::new(State::new()) });
-            with(&STATE, |state| state.sum::<super::split::Cl100k, Ones, 15>(&super::vocabulary::CL100K, Ones, text, limit))
+            with(&STATE, |state| {
+                state.sum::<super::split::Cl100k, Ones, 15>(&super::vocabulary::CL100K, Ones, text, limit)
+            })
         }
     }
 }
@@ -41,7 +45,9 @@ pub(super) type Memory = std::thread::LocalKey<RefCell<State>>;
 #[cfg(feature = "o200k")]
 pub(super) fn weigh(memory: &'static Memory, weights: &'static [u8], text: &str, limit: usize) -> Option<usize> {
     let weights = Weights(weights);
-    with(memory, |state| state.sum::<super::split::O200k, Weights, 14>(&super::vocabulary::O200K, weights, text, limit))
+    with(memory, |state| {
+        state.sum::<super::split::O200k, Weights, 14>(&super::vocabulary::O200K, weights, text, limit)
+    })
 }
 
 /// What a piece of text is worth.

@@ -160,11 +160,31 @@ mod tests {
             Some(Usage { input, cache_read, cache_write, output })
         };
         for (format, body, expected) in [
-            (Anthropic, r#"{"usage":{"input_tokens":10,"cache_read_input_tokens":80,"cache_creation_input_tokens":10,"output_tokens":7}}"#, usage(10, 80, 10, 7)),
-            (Anthropic, r#"{"type":"message_start","message":{"usage":{"input_tokens":10,"cache_read_input_tokens":90,"output_tokens":1}}}"#, usage(10, 90, 0, 1)),
-            (OpenaiChat, r#"{"usage":{"prompt_tokens":100,"completion_tokens":7,"prompt_tokens_details":{"cached_tokens":90}}}"#, usage(10, 90, 0, 7)),
-            (OpenaiResponses, r#"{"type":"response.completed","response":{"usage":{"input_tokens":100,"input_tokens_details":{"cached_tokens":90},"output_tokens":7,"output_tokens_details":{"reasoning_tokens":5}}}}"#, usage(10, 90, 0, 7)),
-            (Gemini, r#"{"usageMetadata":{"promptTokenCount":100,"cachedContentTokenCount":90,"candidatesTokenCount":4,"thoughtsTokenCount":3,"totalTokenCount":107}}"#, usage(10, 90, 0, 7)),
+            (
+                Anthropic,
+                r#"{"usage":{"input_tokens":10,"cache_read_input_tokens":80,"cache_creation_input_tokens":10,"output_tokens":7}}"#,
+                usage(10, 80, 10, 7),
+            ),
+            (
+                Anthropic,
+                r#"{"type":"message_start","message":{"usage":{"input_tokens":10,"cache_read_input_tokens":90,"output_tokens":1}}}"#,
+                usage(10, 90, 0, 1),
+            ),
+            (
+                OpenaiChat,
+                r#"{"usage":{"prompt_tokens":100,"completion_tokens":7,"prompt_tokens_details":{"cached_tokens":90}}}"#,
+                usage(10, 90, 0, 7),
+            ),
+            (
+                OpenaiResponses,
+                r#"{"type":"response.completed","response":{"usage":{"input_tokens":100,"input_tokens_details":{"cached_tokens":90},"output_tokens":7,"output_tokens_details":{"reasoning_tokens":5}}}}"#,
+                usage(10, 90, 0, 7),
+            ),
+            (
+                Gemini,
+                r#"{"usageMetadata":{"promptTokenCount":100,"cachedContentTokenCount":90,"candidatesTokenCount":4,"thoughtsTokenCount":3,"totalTokenCount":107}}"#,
+                usage(10, 90, 0, 7),
+            ),
             (Anthropic, r#"{"type":"message_delta","usage":{"output_tokens":7}}"#, None),
             (OpenaiChat, r#"{"usage":null}"#, None),
             (Gemini, r#"{"usageMetadata":{"promptTokenCount":0}}"#, None),

@@ -12,24 +12,14 @@ use plimsoll::token::{Counter, Family, Method};
 pub(crate) enum OwnError {
     /// It cannot be read.
     #[error("cannot read the tokenizer {}: {source}", path.display())]
-    Read {
-        path: PathBuf,
-        source: std::io::Error,
-    },
+    Read { path: PathBuf, source: std::io::Error },
     /// It is a file of another kind, and which one.
     #[error("{} is {kind}, not a tokenizer.json; {step}", path.display())]
-    Kind {
-        path: PathBuf,
-        kind: &'static str,
-        step: &'static str,
-    },
+    Kind { path: PathBuf, kind: &'static str, step: &'static str },
     /// It is damaged, or newer than what is understood.
     #[cfg(feature = "tokenizer-json")]
     #[error("{} is no tokenizer that can be read: {reason}; take the tokenizer.json from the model's own page", path.display())]
-    Unusable {
-        path: PathBuf,
-        reason: String,
-    },
+    Unusable { path: PathBuf, reason: String },
     /// This build reads no such files.
     #[cfg(not(feature = "tokenizer-json"))]
     #[error("cannot count with {}: this build has no support for tokenizer.json (the cargo feature `tokenizer-json`)", path.display())]
@@ -61,8 +51,7 @@ impl Own {
     #[cfg(feature = "tokenizer-json")]
     fn of_bytes(path: &Path, bytes: &[u8]) -> Result<Self, OwnError> {
         let unusable = |reason: String| OwnError::Unusable { path: path.to_owned(), reason };
-        let mut tokenizer =
-            tokenizers::Tokenizer::from_bytes(bytes).map_err(|error| unusable(error.to_string()))?;
+        let mut tokenizer = tokenizers::Tokenizer::from_bytes(bytes).map_err(|error| unusable(error.to_string()))?;
         tokenizer.set_encode_special_tokens(true);
         tokenizer.with_truncation(None).map_err(|error| unusable(error.to_string()))?;
         tokenizer.with_padding(None);

@@ -5,7 +5,8 @@ use crate::budget::{MESSAGE_OVERHEAD, Meter};
 use crate::token::{Counter, Encoding};
 use crate::wire::{ParseOptions, parse};
 
-const USAGE: Usage = Usage { input: Tokens(100), cache_read: Tokens(800), cache_write: Tokens(100), output: Tokens(40) };
+const USAGE: Usage =
+    Usage { input: Tokens(100), cache_read: Tokens(800), cache_write: Tokens(100), output: Tokens(40) };
 
 fn body(model: &str, system: &str, tools: &str, messages: &str) -> String {
     format!(r#"{{"model":"{model}","max_tokens":9,"system":{system},"tools":[{tools}],"messages":[{messages}]}}"#)
@@ -33,7 +34,10 @@ fn the_answer_is_in_the_usage_and_what_follows_is_counted() {
     let grown = body("claude-sonnet-4-5", r#""be nice""#, LS, &format!("{FIRST},{answer},{next}"));
     let anchored = judge(&grown).unwrap();
     let counted = Tokens(3) + MESSAGE_OVERHEAD;
-    assert_eq!(anchored, Anchored { tokens: Tokens(1_040) + counted, reported: Tokens(1_040), counted, method: Method::Reported });
+    assert_eq!(
+        anchored,
+        Anchored { tokens: Tokens(1_040) + counted, reported: Tokens(1_040), counted, method: Method::Reported }
+    );
     // The same request again: nothing came after it, and no answer is in it.
     let again = judge(&body("claude-sonnet-4-5", r#""be nice""#, LS, FIRST)).unwrap();
     assert_eq!((again.tokens, again.method), (Tokens(1_000), Method::Reported));
@@ -41,7 +45,8 @@ fn the_answer_is_in_the_usage_and_what_follows_is_counted() {
 
 #[test]
 fn marks_for_the_cache_and_a_snapshots_date_change_nothing() {
-    let marked = r#"{"role":"user","content":[{"type":"text","text":"List the files","cache_control":{"type":"ephemeral"}}]}"#;
+    let marked =
+        r#"{"role":"user","content":[{"type":"text","text":"List the files","cache_control":{"type":"ephemeral"}}]}"#;
     let system = r#"[{"type":"text","text":"be nice","cache_control":{"type":"ephemeral"}}]"#;
     assert!(judge(&body("anthropic/claude-sonnet-4-5-20250929", system, LS, marked)).is_ok());
 }

@@ -146,7 +146,12 @@ fn stated(key: &str, provider: &str, limits: [u64; 3], prices: Option<Prices>) -
     let plain = name.key().bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._+".contains(&byte));
     // A price row for a context size or a fine-tune is no model.
     let usable = plain && name.context.is_none() && !key.starts_with("ft:") && limits != [0; 3];
-    (chat && usable).then(|| Stated { name, provider: provider.to_owned(), limits, prices: prices.filter(|prices| prices.input > 0) })
+    (chat && usable).then(|| Stated {
+        name,
+        provider: provider.to_owned(),
+        limits,
+        prices: prices.filter(|prices| prices.input > 0),
+    })
 }
 
 #[cfg(test)]

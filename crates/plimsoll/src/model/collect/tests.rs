@@ -14,7 +14,9 @@ fn collection() -> Collection {
 fn models_dev(models: &str, date: &str) -> Collection {
     let one = |model: &str| {
         let (name, window) = model.split_once('=').unwrap();
-        format!(r#""{name}":{{"limit":{{"context":{window},"output":4}},"modalities":{{"output":["text"]}},"cost":{{"input":2,"output":8}}}}"#)
+        format!(
+            r#""{name}":{{"limit":{{"context":{window},"output":4}},"modalities":{{"output":["text"]}},"cost":{{"input":2,"output":8}}}}"#
+        )
     };
     let models: Vec<_> = models.split(' ').map(one).collect();
     let api = format!(r#"{{"openai":{{"models":{{{}}}}}}}"#, models.join(","));
@@ -58,7 +60,9 @@ fn a_newer_collection_replaces_what_it_said_and_leaves_what_others_say_and_what_
     gpt-x | 60M | 10L | 4M+10L |  | 3/3/3/15L+2/2/2/8M
     gpt-y | 25Z+40M | 20L | 4M+5L |  | 2/2/2/8M
     ");
-    let Lookup::Known(limits) = Catalogue::from_text(refreshed.clone()).unwrap().lookup("gpt-gone") else { panic!("known") };
+    let Lookup::Known(limits) = Catalogue::from_text(refreshed.clone()).unwrap().lookup("gpt-gone") else {
+        panic!("known")
+    };
     assert_eq!(limits.context_window.unwrap().source.to_string(), "catalogue: models.dev v, 2026-01-02");
     // And once more: what was outlived stays so.
     let again = refresh(&refreshed, &models_dev("gpt-x=60 gpt-y=70 gpt-new=80", "2026-02-02")).unwrap();

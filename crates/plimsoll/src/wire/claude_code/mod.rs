@@ -109,7 +109,8 @@ fn message<'a>(
     };
     let blocks = value.get("content").map(|content| anthropic::blocks(document, content)).unwrap_or_default();
     let usage = value.get("usage").and_then(usage);
-    let model = value.get("model").and_then(Value::text).filter(|model| !model.is("<synthetic>") && !model.is_empty());
+    let model =
+        value.get("model").and_then(Value::text).filter(|model| !model.is("<synthetic>") && !model.is_empty());
     if role == Role::Assistant {
         document.model = model.or(document.model);
     }
@@ -137,7 +138,12 @@ fn message<'a>(
     if role == Role::User && !matches!(blocks.first().map(|block| &block.kind), Some(BlockKind::ToolResult(_))) {
         responses.closed = index;
     }
-    document.transcript.messages.push(Message { id: line.response, usage, model, ..Message::new(role, author, at, blocks) });
+    document.transcript.messages.push(Message {
+        id: line.response,
+        usage,
+        model,
+        ..Message::new(role, author, at, blocks)
+    });
 }
 
 fn author(line: &Line<'_>, role: Role, blocks: &[Block<'_>]) -> Author {
