@@ -118,8 +118,8 @@ fn count(file: Option<&Path>, arguments: &CountArgs, forced: Option<&Counts>) ->
     let bytes = Bytes::from(input.bytes().len());
     match parse(input.bytes(), &options) {
         Ok(document) => {
-            let named = document.model().map(|model| model.decode().into_owned());
-            let model = arguments.model.clone().or(named);
+            let recorded = document.model().map(|model| model.decode().into_owned());
+            let model = arguments.model.clone().or(recorded);
             let own;
             let (counting, tokenizer) = match forced {
                 Some(counts) => counts,

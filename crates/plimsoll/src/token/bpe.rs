@@ -388,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn tokenizer_goes_quadratic_on_long_runs_of_one_class() {
+    fn mechanism_34_tokenizer_goes_quadratic_on_long_runs_of_one_class() {
         for text in endless() {
             let mut encoder = Encoder::default();
             let count = encoder.count(&O200K, text.as_bytes());

@@ -142,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cjk_at_four_characters_a_token() {
+    fn mechanism_31_cjk_at_four_characters_a_token() {
         // The rough rule keeps a tail of Chinese three to four times too big, since it counts a character as 3/4.
         let text = "\u{4E0A}\u{4E0B}\u{6587}\u{7A97}\u{53E3}\u{7684}\u{5927}\u{5C0F}\u{662F}\u{6709}\u{9650}\u{7684}";
         let characters = text.repeat(50).chars().count() as u64;
