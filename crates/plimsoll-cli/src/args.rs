@@ -94,8 +94,8 @@ pub(crate) struct CountArgs {
     /// Count as this model does
     #[arg(long, value_name = "MODEL")]
     pub(crate) model: Option<String>,
-    /// Force a tokenizer: o200k_base, cl100k_base or o200k_harmony
-    #[arg(long, value_name = "NAME", conflicts_with = "model")]
+    /// Force a tokenizer: o200k_base, cl100k_base, o200k_harmony, or a model's own tokenizer.json
+    #[arg(long, value_name = "NAME|FILE", conflicts_with = "model")]
     pub(crate) tokenizer: Option<String>,
     #[command(flatten)]
     pub(crate) reading: Reading,
@@ -138,13 +138,37 @@ pub(crate) struct ContextArgs {
 /// Show the limits of models, and where each number comes from
 ///
 /// Exits with 1 if a named model is unknown.
+///
+/// What the user's own models.jsonl says, beside the user's config.toml, goes before what is published.
 #[derive(Debug, Args)]
-#[command(after_help = "Example: plimsoll models claude-sonnet-4-5")]
+#[command(after_help = "Example: plimsoll models claude-sonnet-4-5", args_conflicts_with_subcommands = true)]
 pub(crate) struct ModelsArgs {
+    #[command(subcommand)]
+    pub(crate) action: Option<ModelsAction>,
     /// A model's name, or a part of several; without it, all are listed
     #[arg(value_name = "QUERY")]
     pub(crate) query: Option<String>,
     /// Print one JSON object, or an array when the query matches several
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ModelsAction {
+    Update(ModelsUpdateArgs),
+}
+
+/// Refresh the catalogue from models.dev
+///
+/// Nothing else is sent or fetched. The result is kept in the user's cache directory, and used while it is newer than the
+/// catalogue of the program itself; numbers that were reviewed by hand stay as they are.
+#[derive(Debug, Args)]
+#[command(after_help = "Example: plimsoll models update --from api.json")]
+pub(crate) struct ModelsUpdateArgs {
+    /// A copy of models.dev's api.json, a file or a URL [default: https://models.dev/api.json]
+    #[arg(long, value_name = "FILE|URL")]
+    pub(crate) from: Option<String>,
+    /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,
 }

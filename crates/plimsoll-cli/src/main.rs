@@ -51,7 +51,7 @@ fn run(cli: &Cli, output: &mut Output) -> anyhow::Result<Done> {
     match &cli.command {
         Command::Count(arguments) => cmd::count::run(arguments, output),
         Command::Context(arguments) => cmd::context::run(arguments, &cli.global, output),
-        Command::Models(arguments) => cmd::models::run(arguments, output),
+        Command::Models(arguments) => cmd::models::run(arguments, &cli.global, output),
         Command::Profiles(arguments) => cmd::profiles::run(arguments, &cli.global, output),
         Command::Compact(arguments) => cmd::compact::run(arguments, &cli.global, output),
         Command::Restore(arguments) => cmd::restore::run(arguments, &cli.global, output),

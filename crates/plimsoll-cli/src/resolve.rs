@@ -5,10 +5,11 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, Result};
 use plimsoll::Bytes;
+use plimsoll::model::Catalogue;
 use plimsoll::wire::{Format, ParseOptions};
-use plimsoll_engine::Input;
 use plimsoll_engine::config::{self, Config, Layer, Places};
 use plimsoll_engine::find::{FindError, SessionName, SessionPlaces};
+use plimsoll_engine::{CatalogueFiles, Input};
 use plimsoll_store::{Location, Platform, Store};
 
 use crate::args::{Global, Reading};
@@ -138,6 +139,19 @@ fn places(global: &Global) -> Places {
 /// Where the user's own profiles of compaction are.
 pub(crate) fn profile_folder(global: &Global) -> Option<PathBuf> {
     places(global).profiles()
+}
+
+/// Where the files of the catalogue are: beside the user's configuration, or the one that was named, and in the cache.
+pub(crate) fn catalogue_files(global: &Global) -> CatalogueFiles {
+    let named = global.config.clone().or_else(|| std::env::var_os("PLIMSOLL_CONFIG").map(PathBuf::from));
+    let places = Places::of(|name| std::env::var_os(name), None);
+    let configuration = named.filter(|path| !path.as_os_str().is_empty()).or(places.user);
+    CatalogueFiles::of(|name| std::env::var_os(name), configuration.as_deref())
+}
+
+/// Reads the catalogue with the user's files over it. A mistake in them is wrong usage.
+pub(crate) fn catalogue(global: &Global) -> Result<Catalogue> {
+    catalogue_files(global).load().map_err(|error| Usage(plain(&error.to_string())).into())
 }
 
 /// What the command line itself says of the configuration.

@@ -5,10 +5,11 @@ use std::time::SystemTime;
 use plimsoll::Tokens;
 use plimsoll::budget::{Counting, Measure, Meter, Policy, Trigger};
 use plimsoll::compact::{
-    Applied, CacheCost, Carried, Chain, ContinuationParts, Epoch, FRAME_BOUND, Ledger, Plan, PlanOptions, Profile,
+    Applied, Carried, Chain, ContinuationParts, Epoch, FRAME_BOUND, Ledger, Plan, PlanOptions, Profile,
     Reduce, Request, Summarise, SummaryJob, acknowledgement, apply, continuation, extract, plan_or_reduce,
 };
 use plimsoll::id::{EpochId, SessionId};
+use plimsoll::model::Catalogue;
 use plimsoll::transcript::Obligations;
 use plimsoll::wire::{Document, Edit};
 use plimsoll_store::{Compaction, Store};
@@ -40,8 +41,8 @@ pub struct CompactOptions {
     pub force: bool,
     /// Always writes a summary, though leaving out old results might do.
     pub summary_only: bool,
-    /// What cached input costs: after how many turns a rewritten prefix has paid for itself depends on it.
-    pub cache: CacheCost,
+    /// What is known of models: the embedded catalogue, or one with the user's files over it.
+    pub catalogue: Catalogue,
 }
 
 /// A compaction: what to tell, and what to change.
@@ -210,8 +211,8 @@ fn begin(
     plan_options.force = options.force;
     plan_options.keep_tokens = options.keep_tokens;
     plan_options.target_tokens = options.target_tokens;
+    plan_options.cache = judged.cache;
     // Whoever says what a summary should heed wants one.
-    plan_options.cache = options.cache;
     plan_options.reduce = !options.summary_only && options.instructions.is_none();
     let decide = |plan_options: &PlanOptions, meter: &Meter<Counting>| {
         plan_or_reduce(document, &obligations, &measure, meter, &judged.thresholds, plan_options)

@@ -2,7 +2,8 @@
 
 use plimsoll::Tokens;
 use plimsoll::budget::{Capacity, Thresholds, threshold};
-use plimsoll::model::{Catalogue, Endpoint, Limit, Limits, Lookup, Source, resolve_limits};
+use plimsoll::compact::CacheCost;
+use plimsoll::model::{Endpoint, Limit, Limits, Lookup, Source, resolve_limits};
 use plimsoll::wire::Document;
 
 use crate::CompactOptions;
@@ -16,6 +17,8 @@ pub struct Judged {
     pub window: Limit,
     /// What follows from it.
     pub thresholds: Thresholds,
+    /// What cached input costs: after how many turns a rewritten prefix has paid for itself depends on it.
+    pub cache: CacheCost,
 }
 
 /// Settles by which limits a document is judged: the user's, then what the program recorded, then the catalogue's.
@@ -27,8 +30,7 @@ pub fn judge(document: &Document<'_>, options: &CompactOptions) -> Judged {
     };
     let user = stated(&Source::User, options.window, options.max_output);
     let recorded = stated(&Source::Server, document.window(), None);
-    let catalogue = Catalogue::embedded();
-    let known = match model.as_deref().map(|model| catalogue.lookup(model)) {
+    let known = match model.as_deref().map(|model| options.catalogue.lookup(model)) {
         Some(Lookup::Known(limits)) => limits,
         _ => Limits::default(),
     };
@@ -37,5 +39,9 @@ pub fn judge(document: &Document<'_>, options: &CompactOptions) -> Judged {
     let window = limits.context_window.clone().or_else(|| limits.max_input.clone());
     let window = window.unwrap_or_else(|| Limit::new(fallback, Source::Fallback));
     let thresholds = threshold(&Capacity::from(&limits), &options.policy, document.max_output());
-    Judged { model, window, thresholds }
+    let prices = model.as_deref().and_then(|model| options.catalogue.prices(model));
+    let cache = prices.map_or_else(CacheCost::default, |prices| {
+        CacheCost::of_prices(prices.input, prices.cache_read, prices.cache_write)
+    });
+    Judged { model, window, thresholds, cache }
 }

@@ -17,6 +17,7 @@ pub mod skills;
 pub mod spill;
 pub mod summarise;
 
+mod catalogue;
 mod compact;
 mod context;
 mod error;
@@ -25,6 +26,7 @@ mod judge;
 mod reduce;
 mod report;
 
+pub use catalogue::{CatalogueFileError, CatalogueFiles};
 pub use compact::{CompactOptions, Compacted, Writing, compact, compact_by};
 pub use context::{Context, Large, LargeResult, Marks, Moment, Odd, Picture, context, picture};
 pub use error::EngineError;

@@ -18,8 +18,8 @@ use crate::args::{CompactArgs, Global};
 use crate::cmd::summarizer::{Own, interruptible, show};
 use crate::output::{Output, bar, percent, plain, style};
 use crate::resolve::{
-    About as _, Done, Usage, config, input, input_name, limit, named, output_path, parse_options, profile_folder,
-    store_of,
+    About as _, Done, Usage, catalogue, config, input, input_name, limit, named, output_path, parse_options,
+    profile_folder, store_of,
 };
 
 pub(crate) fn run(arguments: &CompactArgs, global: &Global, output: &mut Output) -> Result<Done> {
@@ -57,6 +57,7 @@ pub(crate) fn run(arguments: &CompactArgs, global: &Global, output: &mut Output)
         summary_only: arguments.summary_only,
         profile,
         policy: config.policy(),
+        catalogue: catalogue(global)?,
         ..CompactOptions::default()
     };
     let compacted = if choice == Choice::Extract {

@@ -8,7 +8,9 @@ use plimsoll_engine::{CompactOptions, Context, context, picture, write_whole};
 use crate::args::{ContextArgs, Global};
 use crate::output::{Output, bar, kind_rows, percent, plain, style};
 use crate::page;
-use crate::resolve::{About as _, Done, config, input, input_name, limit, named, output_path, parse_options};
+use crate::resolve::{
+    About as _, Done, catalogue, config, input, input_name, limit, named, output_path, parse_options,
+};
 
 pub(crate) fn run(arguments: &ContextArgs, global: &Global, output: &mut Output) -> Result<Done> {
     let file = named(arguments.file.as_deref())?;
@@ -23,6 +25,7 @@ pub(crate) fn run(arguments: &ContextArgs, global: &Global, output: &mut Output)
         model: arguments.model.clone(),
         window: arguments.window.map(Tokens),
         policy: config(global)?.policy(),
+        catalogue: catalogue(global)?,
         ..CompactOptions::default()
     };
     if arguments.html {

@@ -1,14 +1,17 @@
 //! `plimsoll count`: tokens of text or of transcripts, and how they were counted.
 
+mod own;
+
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use plimsoll::budget::{ByKind, ByRole, Counting, Measure, Meter};
+use plimsoll::budget::{ByKind, ByRole, Count, Counting, Measure, Meter};
 use plimsoll::token::{Encoding, Method};
 use plimsoll::wire::{Document, Format, ParseError, parse};
 use plimsoll::{Bytes, Tokens};
 use serde::Serialize;
 
+use self::own::Own;
 use crate::args::CountArgs;
 use crate::output::{Output, kind_rows, plain, style};
 use crate::resolve::{About as _, Done, Usage, input, input_name, limit, named, parse_options};
@@ -83,31 +86,55 @@ pub(crate) fn run(arguments: &CountArgs, output: &mut Output) -> Result<Done> {
     Ok(Done::Yes)
 }
 
-/// The counter that was asked for by name.
-fn forced(arguments: &CountArgs) -> Result<Option<Counting>> {
+/// What counts, with its name.
+type Counts = (Box<dyn Count>, String);
+
+fn with_name(counting: Counting) -> Counts {
+    let name = counting.name().to_owned();
+    (Box::new(counting), name)
+}
+
+/// The counter that was asked for: an encoding by name, or a model's own tokenizer by its file.
+fn forced(arguments: &CountArgs) -> Result<Option<Counts>> {
     let Some(name) = &arguments.tokenizer else {
         return Ok(None);
     };
-    let encoding: Encoding = name.parse().map_err(|error| Usage(format!("--tokenizer: {error}")))?;
-    Ok(Some(Counting::exact(encoding)))
+    let unknown = match name.parse::<Encoding>() {
+        Ok(encoding) => return Ok(Some(with_name(Counting::exact(encoding)))),
+        Err(unknown) => unknown,
+    };
+    let path = Path::new(name);
+    if !path.exists() && !name.contains(['/', '\\', '.']) {
+        return Err(Usage(format!("--tokenizer: {unknown}; and no file has that name")).into());
+    }
+    let own = Own::read(path).map_err(|error| Usage(plain(&format!("--tokenizer: {error}"))))?;
+    let name = own.name().to_owned();
+    Ok(Some((Box::new(own), name)))
 }
 
-fn count(file: Option<&Path>, arguments: &CountArgs, forced: Option<&Counting>) -> Result<Counted> {
+fn count(file: Option<&Path>, arguments: &CountArgs, forced: Option<&Counts>) -> Result<Counted> {
     let input = input(file, limit(&arguments.reading))?;
     let options = parse_options(&arguments.reading)?;
     let bytes = Bytes::from(input.bytes().len());
     match parse(input.bytes(), &options) {
         Ok(document) => {
-            let named = document.model().map(|model| model.decode().into_owned());
-            let model = arguments.model.clone().or(named);
-            let counting = forced.cloned().unwrap_or_else(|| Counting::for_model(model.as_deref()));
-            let mut meter = Meter::new(counting);
+            let recorded = document.model().map(|model| model.decode().into_owned());
+            let model = arguments.model.clone().or(recorded);
+            let own;
+            let (counting, tokenizer) = match forced {
+                Some(counts) => counts,
+                None => {
+                    own = with_name(Counting::for_model(model.as_deref()));
+                    &own
+                }
+            };
+            let mut meter = Meter::new(counting.as_ref());
             let measure = meter.measure(&document);
             Ok(Counted {
                 file: None,
                 tokens: measure.total,
                 method: measure.method,
-                tokenizer: meter.count().name().to_owned(),
+                tokenizer: tokenizer.clone(),
                 bytes,
                 transcript: Some(in_transcript(&document, &measure)),
             })
@@ -117,15 +144,24 @@ fn count(file: Option<&Path>, arguments: &CountArgs, forced: Option<&Counting>) 
             if options.format.is_none() =>
         {
             let text = String::from_utf8_lossy(input.bytes());
-            let counting = forced.cloned().unwrap_or_else(|| match &arguments.model {
-                Some(model) => Counting::for_model(Some(model)),
-                None => Counting::exact(Encoding::O200kBase),
-            });
+            let own;
+            let (counting, tokenizer) = match forced {
+                Some(counts) => counts,
+                None => {
+                    own = with_name(match &arguments.model {
+                        Some(model) => Counting::for_model(Some(model)),
+                        None => Counting::exact(Encoding::O200kBase),
+                    });
+                    &own
+                }
+            };
+            // A count says how it was obtained once it has been.
+            let tokens = counting.text(&text);
             Ok(Counted {
                 file: None,
-                tokens: counting.counter().count(&text),
-                method: counting.counter().method(),
-                tokenizer: counting.name().to_owned(),
+                tokens,
+                method: counting.method(),
+                tokenizer: tokenizer.clone(),
                 bytes,
                 transcript: None,
             })

@@ -1,13 +1,22 @@
 //! `plimsoll models`: limits of models, where each number comes from, and how a name was resolved.
 
-use anyhow::Result;
+use std::io::Read as _;
+use std::path::Path;
+use std::time::SystemTime;
+
+use anyhow::{Context as _, Result};
 use plimsoll::Tokens;
-use plimsoll::model::{Catalogue, Claim, Entry, Limit, Matches, Outcome, Resolution};
+use plimsoll::model::{Claim, Entry, Limit, Matches, Outcome, Priced, Resolution};
 use serde::Serialize;
 
-use crate::args::ModelsArgs;
+use crate::args::{Global, ModelsAction, ModelsArgs, ModelsUpdateArgs};
 use crate::output::{Output, plain, style};
-use crate::resolve::Done;
+use crate::resolve::{Done, catalogue, catalogue_files};
+
+/// Where models.dev serves its collection.
+const COLLECTION: &str = "https://models.dev/api.json";
+/// More than ten times what the collection has: beyond this it is something else.
+const LARGEST: u64 = 64 << 20;
 
 /// One model as `models --json` prints it.
 #[derive(Debug, Serialize)]
@@ -19,6 +28,8 @@ struct Shown<'a> {
     max_input: Option<Tokens>,
     max_output: Option<Tokens>,
     sources: Sources,
+    /// Dollars for a million tokens, and who states them.
+    prices: Option<InDollars>,
     /// Numbers of other origins that disagree with those in force.
     others: Vec<Other>,
     /// What was done to the name, in order.
@@ -30,6 +41,38 @@ struct Sources {
     context_window: Option<String>,
     max_input: Option<String>,
     max_output: Option<String>,
+}
+
+/// Prices as `models --json` prints them.
+#[derive(Debug, Serialize)]
+struct InDollars {
+    input: f64,
+    cache_read: f64,
+    cache_write: f64,
+    output: f64,
+    source: String,
+}
+
+impl From<&Priced> for InDollars {
+    fn from(priced: &Priced) -> Self {
+        let dollars = |millionths: u64| millionths as f64 / 1e6;
+        let prices = priced.prices;
+        Self {
+            input: dollars(prices.input),
+            cache_read: dollars(prices.cache_read),
+            cache_write: dollars(prices.cache_write),
+            output: dollars(prices.output),
+            source: priced.source.to_string(),
+        }
+    }
+}
+
+/// What `models update` did, as JSON.
+#[derive(Debug, Serialize)]
+struct Updated<'a> {
+    from: &'a str,
+    file: String,
+    models: usize,
 }
 
 #[derive(Debug, Serialize)]
@@ -62,6 +105,7 @@ impl<'a> Shown<'a> {
                 max_input: source(&limits.max_input),
                 max_output: source(&limits.max_output),
             },
+            prices: entry.prices.as_ref().map(InDollars::from),
             others: entry.others.iter().map(Other::from).collect(),
             steps,
         }
@@ -80,6 +124,7 @@ impl<'a> Shown<'a> {
             max_input: None,
             max_output: None,
             sources: Sources::default(),
+            prices: None,
             others,
             steps: steps(resolution),
         }
@@ -94,8 +139,11 @@ fn steps(resolution: &Resolution) -> Vec<String> {
     resolution.steps.iter().map(|step| format!("{}: {}", step.rule, step.name)).collect()
 }
 
-pub(crate) fn run(arguments: &ModelsArgs, output: &mut Output) -> Result<Done> {
-    let catalogue = Catalogue::embedded();
+pub(crate) fn run(arguments: &ModelsArgs, global: &Global, output: &mut Output) -> Result<Done> {
+    if let Some(ModelsAction::Update(arguments)) = &arguments.action {
+        return update(arguments, global, output);
+    }
+    let catalogue = catalogue(global)?;
     let Some(query) = &arguments.query else {
         return several("", &catalogue.models().collect::<Vec<_>>(), arguments.json, output);
     };
@@ -110,6 +158,71 @@ pub(crate) fn run(arguments: &ModelsArgs, output: &mut Output) -> Result<Done> {
             Ok(Done::Failed)
         }
     }
+}
+
+/// Refreshes the catalogue from a file or from the network.
+fn update(arguments: &ModelsUpdateArgs, global: &Global, output: &mut Output) -> Result<Done> {
+    let from = arguments.from.as_deref().unwrap_or(COLLECTION);
+    let progress = output.progress("fetching");
+    let json = if from.starts_with("https://") || from.starts_with("http://") {
+        download(from).with_context(|| {
+            let shown = plain(from);
+            format!(
+                "cannot fetch {shown}; without a network, give a copy of it: plimsoll models update --from api.json"
+            )
+        })?
+    } else {
+        file(Path::new(from)).with_context(|| format!("cannot read {}", plain(from)))?
+    };
+    progress.stage("reading");
+    let (file, models) = catalogue_files(global).update(&json, from, SystemTime::now())?;
+    drop(progress);
+    if arguments.json {
+        output.json(&Updated { from, file: file.display().to_string(), models })?;
+    } else {
+        output.print(&format!("{models} models are known, in {}\n", plain(&file.display().to_string())))?;
+    }
+    Ok(Done::Yes)
+}
+
+fn file(path: &Path) -> Result<Vec<u8>> {
+    let mut json = Vec::new();
+    std::fs::File::open(path)?.take(LARGEST + 1).read_to_end(&mut json)?;
+    anyhow::ensure!(json.len() as u64 <= LARGEST, "it has more than {} MiB", LARGEST >> 20);
+    Ok(json)
+}
+
+/// Fetches a URL. Only a sound answer of a bounded size counts.
+#[cfg(feature = "download")]
+fn download(url: &str) -> Result<Vec<u8>> {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use rustls_platform_verifier::BuilderVerifierExt as _;
+
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let tls = rustls::ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
+    let client = reqwest::Client::builder()
+        .tls_backend_preconfigured(tls.with_platform_verifier()?.with_no_client_auth())
+        .user_agent(concat!("plimsoll/", env!("CARGO_PKG_VERSION")))
+        .connect_timeout(Duration::from_secs(10))
+        .timeout(Duration::from_secs(60))
+        .build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let mut response = client.get(url).send().await?.error_for_status()?;
+        let mut json = Vec::new();
+        while let Some(chunk) = response.chunk().await? {
+            json.extend_from_slice(&chunk);
+            anyhow::ensure!(json.len() as u64 <= LARGEST, "the answer has more than {} MiB", LARGEST >> 20);
+        }
+        Ok(json)
+    })
+}
+
+#[cfg(not(feature = "download"))]
+fn download(_: &str) -> Result<Vec<u8>> {
+    anyhow::bail!("this build fetches nothing")
 }
 
 fn unknown(query: &str, resolution: &Resolution) -> String {
@@ -157,6 +270,10 @@ fn one(query: &str, resolution: &Resolution, json: bool, output: &mut Output) ->
                 claim.source
             ));
         }
+    }
+    if let Some(Priced { prices, source }) = &entry.prices {
+        let title = "dollars a million";
+        text.push_str(&format!("  {title:<17} {prices}  {dim}input/cached/cache write/output; {source}{end}\n"));
     }
     for step in steps(resolution) {
         text.push_str(&format!("  {dim}{}{end}\n", plain(&step)));

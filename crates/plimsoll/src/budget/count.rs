@@ -42,6 +42,11 @@ pub trait Count {
 
     /// How text is counted.
     fn method(&self) -> Method;
+
+    /// The model it counts for, where it is one's: usage that another model reported says nothing of its counts.
+    fn model(&self) -> Option<&str> {
+        None
+    }
 }
 
 impl Count for Counter {
@@ -65,5 +70,9 @@ impl<C: Count + ?Sized> Count for &C {
 
     fn method(&self) -> Method {
         (**self).method()
+    }
+
+    fn model(&self) -> Option<&str> {
+        (**self).model()
     }
 }

@@ -3,7 +3,7 @@
 use super::Count;
 use crate::Tokens;
 use crate::model::{TokenizerHint, tokenizer};
-use crate::token::{Counter, Encoding, Family, ImageRule, ImageSize, Method};
+use crate::token::{Calibration, Counter, Encoding, Family, ImageRule, ImageSize, Method};
 use crate::transcript::{Media, MediaKind};
 
 /// Base64 bytes of a PDF that stand for a page: pages of text and pictures are seldom smaller.
@@ -24,27 +24,47 @@ const PDF_BYTES_A_PAGE: u64 = 50_000;
 pub struct Counting {
     counter: Counter,
     images: ImageRule,
+    model: Option<String>,
 }
 
 impl Counting {
     /// Counts as a model does, as far as its name tells; without a model, as an unknown one.
     pub fn for_model(model: Option<&str>) -> Self {
+        let named = |counting: Self| Self { model: model.map(str::to_owned), ..counting };
         let (counter, images) = match model.map_or(TokenizerHint::Unknown, tokenizer) {
-            TokenizerHint::O200kBase => return Self::exact(Encoding::O200kBase),
-            TokenizerHint::O200kHarmony => return Self::exact(Encoding::O200kHarmony),
-            TokenizerHint::Cl100kBase => return Self::exact(Encoding::Cl100kBase),
+            TokenizerHint::O200kBase => return named(Self::exact(Encoding::O200kBase)),
+            TokenizerHint::O200kHarmony => return named(Self::exact(Encoding::O200kHarmony)),
+            TokenizerHint::Cl100kBase => return named(Self::exact(Encoding::Cl100kBase)),
             TokenizerHint::Claude { newer: false } => (Family::Claude, ImageRule::CLAUDE),
             TokenizerHint::Claude { newer: true } => (Family::Claude47, ImageRule::CLAUDE_4_7),
             TokenizerHint::Gemini => (Family::Gemini, ImageRule::GEMINI),
             // The rule that counts the most among those in use.
             TokenizerHint::Unknown => (Family::Generic, ImageRule::CLAUDE),
         };
-        Self { counter: Counter::estimated(counter), images }
+        named(Self { counter: Counter::estimated(counter), images, model: None })
     }
 
     /// Counts text by an encoding of `OpenAI`, and images by `OpenAI`'s rule.
     pub const fn exact(encoding: Encoding) -> Self {
-        Self { counter: Counter::exact(encoding), images: ImageRule::OPENAI_TILES }
+        Self { counter: Counter::exact(encoding), images: ImageRule::OPENAI_TILES, model: None }
+    }
+
+    /// Corrects its estimates by what usage has taught of the model.
+    ///
+    /// ```
+    /// use plimsoll::Tokens;
+    /// use plimsoll::budget::{Count, Counting};
+    /// use plimsoll::token::{Calibration, Method, Script};
+    /// let mut learned = Calibration::default();
+    /// for _ in 0..3 {
+    ///     learned.observe(Script::Latin, Tokens(1_000), Tokens(1_100));
+    /// }
+    /// let counting = Counting::for_model(Some("claude-sonnet-4-5")).calibrated(&learned);
+    /// assert_eq!(counting.method(), Method::Calibrated);
+    /// ```
+    #[must_use]
+    pub fn calibrated(self, learned: &Calibration) -> Self {
+        Self { counter: self.counter.calibrated(learned), ..self }
     }
 
     /// What counts the text.
@@ -78,6 +98,10 @@ impl Count for Counting {
 
     fn method(&self) -> Method {
         self.counter.method()
+    }
+
+    fn model(&self) -> Option<&str> {
+        self.model.as_deref()
     }
 }
 

@@ -256,7 +256,7 @@ impl<C: Count> Meter<C> {
             method,
             before,
         };
-        measure.unrecorded = unrecorded(document, &measure);
+        measure.unrecorded = unrecorded(document, &measure, self.count.model());
         measure
     }
 

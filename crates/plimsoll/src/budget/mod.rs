@@ -8,6 +8,7 @@ mod feasibility;
 mod measure;
 mod threshold;
 
+pub use anchor::{Anchor, Anchored, Death};
 pub use breaker::{Attempt, Breaker, Permit, Strike, Trigger};
 pub use count::{CALL_OVERHEAD, Count, MESSAGE_OVERHEAD, TOOLS_OVERHEAD};
 pub use counting::Counting;

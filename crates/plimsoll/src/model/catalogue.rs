@@ -5,14 +5,16 @@ use std::borrow::Cow;
 use super::limits::{DEFAULT_LIMIT, Limit, Limits, ModelLimit, Source};
 use super::name::{Name, Rule, Step};
 use super::normalise::normalise;
+use super::prices::Prices;
 use super::resolution::{Entry, Lookup, Matches, Outcome, Resolution};
 use super::text::{Origins, Row, find_line};
 use super::user::UserCatalogue;
 use crate::Tokens;
 
 /// The embedded catalogue, as `cargo xtask catalogue` writes it: comment lines, then one line a model, sorted by key.
-/// `key ⇥ context window ⇥ max input ⇥ max output ⇥ flags`; a cell is `272000L`, a number and the letter of its
-/// origin, or `272000L+400000M` where origins disagree, the number in force first.
+/// `key ⇥ context window ⇥ max input ⇥ max output ⇥ flags ⇥ prices`; a cell is `272000L`, a number and the letter of its
+/// origin, or `272000L+400000M` where origins disagree, the number in force first; prices are
+/// `3/0.3/3.75/15L`: dollars for a million tokens of input, cached, written to a cache, and of output.
 const EMBEDDED: &str = include_str!("catalogue.tsv");
 
 /// A catalogue text that cannot be used.
@@ -71,14 +73,34 @@ impl Catalogue {
                 continue;
             }
             let wrong = |reason| CatalogueError::Line { line: index.saturating_add(1), reason };
-            let row =
-                Row::parse(line, &origins).ok_or_else(|| wrong("not `key ⇥ window ⇥ input ⇥ output ⇥ flags`"))?;
+            let row = Row::parse(line, &origins)
+                .ok_or_else(|| wrong("not `key ⇥ window ⇥ input ⇥ output ⇥ flags ⇥ prices`"))?;
             if row.key <= last {
                 return Err(wrong("keys are not in order"));
             }
             last = row.key;
         }
         Ok(Self { text, user: UserCatalogue::new(), default_limit: DEFAULT_LIMIT })
+    }
+
+    /// Its text, for whoever keeps or refreshes it.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The day of a collection that it was made from, as `YYYY-MM-DD`: of days written so, the later is the greater.
+    ///
+    /// ```
+    /// use plimsoll::model::Catalogue;
+    /// assert!(Catalogue::embedded().date_of("models.dev") > Some("2026-01-01"));
+    /// assert_eq!(Catalogue::embedded().date_of("nobody's"), None);
+    /// ```
+    pub fn date_of(&self, collection: &str) -> Option<&str> {
+        let origins = self.text.lines().take_while(|line| line.starts_with('#'));
+        let of = origins.filter_map(|line| line.strip_prefix("# origin ")?.split_at_checked(2));
+        of.filter(|(_, rest)| rest.starts_with(collection))
+            .filter_map(|(_, rest)| Some(rest.rsplit_once(", ")?.1))
+            .max()
     }
 
     /// Puts the user's own catalogue over this one; each limit that it states wins.
@@ -124,6 +146,21 @@ impl Catalogue {
         ModelLimit::of(&limits, self.default_limit)
     }
 
+    /// What a model's tokens cost, or `None` where that is not known. A host's own prices are told from the maker's
+    /// only where its limits differ too.
+    ///
+    /// ```
+    /// use plimsoll::model::Catalogue;
+    /// let prices = Catalogue::embedded().prices("openai/gpt-5").expect("known");
+    /// assert_eq!((prices.input, prices.output), (1_250_000, 10_000_000));
+    /// ```
+    pub fn prices(&self, name: &str) -> Option<Prices> {
+        match self.resolve(name).outcome {
+            Outcome::Found(entry) => entry.prices.map(|priced| priced.prices),
+            Outcome::Ambiguous { .. } | Outcome::Unknown => None,
+        }
+    }
+
     /// Resolves a name and shows how: as written, then normalised, the provider's own limits before the model's, the
     /// snapshot before the model (rule: specification of limits, *Names*).
     ///
@@ -162,10 +199,11 @@ impl Catalogue {
             let below = match outcome {
                 Outcome::Found(entry) => entry,
                 Outcome::Ambiguous { .. } | Outcome::Unknown => {
-                    Entry { name: own.name.clone(), limits: Limits::default(), others: Vec::new() }
+                    Entry { name: own.name.clone(), limits: Limits::default(), prices: None, others: Vec::new() }
                 }
             };
-            outcome = Outcome::Found(Entry { limits: own.limits.clone().over(&below.limits), ..below });
+            let limits = own.limits.clone().over(&below.limits);
+            outcome = Outcome::Found(Entry { limits, prices: own.prices.clone().or(below.prices.clone()), ..below });
         }
         Resolution { query: query.to_owned(), outcome, steps }
     }

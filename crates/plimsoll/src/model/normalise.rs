@@ -106,10 +106,20 @@ impl Name {
         if self.snapshot.is_none()
             && self.base == before
             && let Some((rest, snapshot)) = snapshot(&self.base)
+            && self.is_settled(&rest)
             && self.apply(Rule::Snapshot, Some(rest))
         {
             self.snapshot = Some(snapshot);
         }
+    }
+
+    /// Whether no rule applies to a name once its snapshot is off: else the snapshot would not stand behind what is left.
+    fn is_settled(&self, rest: &str) -> bool {
+        let mut probe = self.clone();
+        rest.clone_into(&mut probe.base);
+        probe.snapshot = Some(String::new());
+        probe.pass();
+        probe.base == rest
     }
 
     /// Takes a changed name over and says so. A rule that would leave no name has not understood it.

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::limits::{Limits, Source};
 use super::name::Step;
+use super::prices::Priced;
 use crate::Tokens;
 
 /// A number that some origin stated for a limit, in force or not.
@@ -24,6 +25,8 @@ pub struct Entry {
     pub name: String,
     /// The limits in force.
     pub limits: Limits,
+    /// What its tokens cost, where that is known.
+    pub prices: Option<Priced>,
     /// Numbers of other origins that disagree with those in force.
     pub others: Vec<Claim>,
 }

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use super::limits::{Limit, Limits, Source};
+use super::prices::{Priced, Prices};
 use super::resolution::{Claim, Entry, Outcome};
 use crate::Tokens;
 
@@ -51,6 +52,7 @@ impl<'a> Origins<'a> {
 pub(super) struct Row<'a> {
     pub(super) key: &'a str,
     cells: [Vec<(Tokens, Source)>; 3],
+    prices: Option<Priced>,
     suspect: bool,
     pub(super) ambiguous: bool,
 }
@@ -71,9 +73,18 @@ impl<'a> Row<'a> {
         }
         let flags = columns.next().unwrap_or_default();
         let known = flags.split(' ').all(|flag| ["", "suspect", "ambiguous"].contains(&flag));
+        let priced = columns.next().unwrap_or_default();
+        let prices = match priced.split('+').next().filter(|claim| !claim.is_empty()) {
+            None => None,
+            Some(claim) => {
+                let letter = claim.chars().next_back()?;
+                Some(Priced { prices: Prices::parse(claim.strip_suffix(letter)?)?, source: origins.source(letter)? })
+            }
+        };
         (known && columns.next().is_none()).then(|| Self {
             key,
             cells,
+            prices,
             suspect: flags.contains("suspect"),
             ambiguous: flags.contains("ambiguous"),
         })
@@ -101,7 +112,7 @@ impl<'a> Row<'a> {
             max_input: limit(input),
             max_output: limit(output).map(|limit| Limit { suspect: self.suspect, ..limit }),
         };
-        Entry { name: self.key.to_owned(), limits, others: self.claims(1) }
+        Entry { name: self.key.to_owned(), limits, prices: self.prices.clone(), others: self.claims(1) }
     }
 
     pub(super) fn outcome(&self) -> Outcome {

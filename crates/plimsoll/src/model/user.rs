@@ -5,6 +5,7 @@ use serde::Deserialize;
 use super::limits::{Limits, Source};
 use super::name::Name;
 use super::normalise::normalise;
+use super::prices::{Priced, Prices};
 use super::resolution::Entry;
 
 /// The user's own limits, which go before everything else that is known.
@@ -29,6 +30,17 @@ struct Line {
     context_window: Option<u64>,
     max_input: Option<u64>,
     max_output: Option<u64>,
+    prices: Option<Dollars>,
+}
+
+/// Dollars for a million tokens.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Dollars {
+    input: f64,
+    cache_read: Option<f64>,
+    cache_write: Option<f64>,
+    output: f64,
 }
 
 impl UserCatalogue {
@@ -38,7 +50,7 @@ impl UserCatalogue {
     }
 
     /// Reads JSON lines: one object a line with `model` and any of `context_window`, `max_input`, `max_output` in
-    /// tokens. Empty lines and lines that begin with `#` or `//` are skipped. A later line for the same model wins.
+    /// tokens, and `prices` in dollars for a million tokens: `{"input": 3, "output": 15}`, and `cache_read`, `cache_write`. Empty lines and lines that begin with `#` or `//` are skipped. A later line for the same model wins.
     /// Returns what was understood and what was not; an unknown field is a mistake, since it would be ignored
     /// silently.
     ///
@@ -114,11 +126,19 @@ fn parse_line(line: &str) -> Result<Entry, String> {
     if stated.contains(&Some(0)) {
         return Err("a limit of 0 tokens".to_owned());
     }
-    if stated == [None; 3] {
-        return Err("none of `context_window`, `max_input`, `max_output`".to_owned());
+    let prices = match &line.prices {
+        None => None,
+        Some(Dollars { input, cache_read, cache_write, output }) => {
+            let prices = Prices::from_dollars(*input, *cache_read, *cache_write, *output);
+            let prices = prices.ok_or("`prices` are dollars for a million tokens, from 0 to 1,000,000")?;
+            Some(Priced { prices, source: Source::User })
+        }
+    };
+    if stated == [None; 3] && prices.is_none() {
+        return Err("none of `context_window`, `max_input`, `max_output`, `prices`".to_owned());
     }
     let limits = Limits::stated(&Source::User, line.context_window, line.max_input, line.max_output);
-    Ok(Entry { name: name.to_owned(), limits, others: Vec::new() })
+    Ok(Entry { name: name.to_owned(), limits, prices, others: Vec::new() })
 }
 
 #[cfg(test)]

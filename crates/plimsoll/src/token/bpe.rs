@@ -69,11 +69,47 @@ impl Encoder {
         }
         self.lengths.len()
     }
+
+    /// Adds up the weights of a piece's tokens.
+    #[cfg(feature = "o200k")]
+    pub(super) fn weigh(&mut self, vocabulary: &Vocabulary, weights: &[u8], piece: &[u8]) -> usize {
+        let weight = |token: u32| weights.get(token as usize).copied().map_or(0, usize::from);
+        if piece.len() <= SHORT {
+            let mut tokens = [NONE; SHORT];
+            let count = merge_short(vocabulary, piece, &mut tokens);
+            return tokens.iter().take(count).map(|token| weight(*token)).sum();
+        }
+        if piece.len() <= DIRECT {
+            self.merging.encode(vocabulary, piece);
+            return self.merging.tokens().map(weight).sum();
+        }
+        // Only the lengths of a long piece's tokens are known. Each of them merges into itself.
+        self.count(vocabulary, piece);
+        let (mut sum, mut start) = (0, 0);
+        let mut last: (&[u8], usize) = (&[], 0);
+        for length in &self.lengths {
+            let end = start + usize::from(*length);
+            let token = piece.get(start..end).unwrap_or_default();
+            if token != last.0 {
+                self.merging.encode(vocabulary, token);
+                last = (token, self.merging.tokens().map(weight).sum());
+            }
+            sum += last.1;
+            start = end;
+        }
+        sum
+    }
 }
 
-/// Counts the tokens of a piece of up to [`SHORT`] bytes: the parts stay side by side, and move up when two merge.
+/// Counts the tokens of a piece of up to [`SHORT`] bytes.
 fn count_short(vocabulary: &Vocabulary, piece: &[u8]) -> usize {
-    let mut tokens = [NONE; SHORT];
+    merge_short(vocabulary, piece, &mut [NONE; SHORT])
+}
+
+/// Merges a piece of up to [`SHORT`] bytes in place, and gives the number of tokens: the parts stay side by side, and
+/// move up when two merge.
+#[inline]
+fn merge_short(vocabulary: &Vocabulary, piece: &[u8], tokens: &mut [u32; SHORT]) -> usize {
     // What each part merges into with the next.
     let mut merges = [NONE; SHORT];
     for (token, byte) in tokens.iter_mut().zip(piece) {
@@ -94,7 +130,7 @@ fn count_short(vocabulary: &Vocabulary, piece: &[u8]) -> usize {
             return count;
         }
         count -= 1;
-        move_up(&mut tokens, at + 1, count);
+        move_up(tokens, at + 1, count);
         move_up(&mut merges, at, count);
         let part = |offset: usize| tokens.get(offset).copied().unwrap_or(NONE);
         if let Some(merge) = merges.get_mut(at) {
@@ -273,6 +309,17 @@ impl Merging {
         previous
     }
 
+    /// The tokens last encoded, in order.
+    #[cfg(feature = "o200k")]
+    fn tokens(&self) -> impl Iterator<Item = u32> {
+        let mut at = 0_u32;
+        std::iter::from_fn(move || {
+            let part = self.part(at)?;
+            at = part.next;
+            Some(part.token)
+        })
+    }
+
     /// The lengths of the tokens last encoded, in order.
     fn lengths(&self) -> impl Iterator<Item = u8> {
         let mut at = 0_u32;
@@ -341,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn tokenizer_goes_quadratic_on_long_runs_of_one_class() {
+    fn mechanism_34_tokenizer_goes_quadratic_on_long_runs_of_one_class() {
         for text in endless() {
             let mut encoder = Encoder::default();
             let count = encoder.count(&O200K, text.as_bytes());

@@ -1,4 +1,4 @@
-//! Exact counts: pieces of the text, each looked up or encoded.
+//! Sums over the pieces of a text, each looked up or encoded: exact counts, and weights for estimates.
 
 use std::cell::RefCell;
 
@@ -8,8 +8,6 @@ use super::layout::LONGEST_TOKEN;
 use super::split::Split;
 use super::vocabulary::Vocabulary;
 
-/// The longest piece that is remembered, in bytes.
-const REMEMBERED: usize = 15;
 /// The shortest piece that is looked up before it is merged, in bytes.
 const LOOKED_UP: usize = 5;
 /// Pieces remembered, a power of two: 256 KiB, which stays in a core's own cache.
@@ -25,13 +23,75 @@ pub(super) fn count(encoding: Encoding, text: &str, limit: usize) -> Option<usiz
         #[cfg(feature = "o200k")]
         Encoding::O200kBase | Encoding::O200kHarmony => {
             thread_local!(static STATE: RefCell<State> = const { RefCell::new(State::new()) });
-            with(&STATE, |state| state.count::<super::split::O200k>(&super::vocabulary::O200K, text, limit))
+            with(&STATE, |state| {
+                state.sum::<super::split::O200k, Ones, 15>(&super::vocabulary::O200K, Ones, text, limit)
+            })
         }
         #[cfg(feature = "cl100k")]
         Encoding::Cl100kBase => {
             thread_local!(static STATE: RefCell<State> = const { RefCell::new(State::new()) });
-            with(&STATE, |state| state.count::<super::split::Cl100k>(&super::vocabulary::CL100K, text, limit))
+            with(&STATE, |state| {
+                state.sum::<super::split::Cl100k, Ones, 15>(&super::vocabulary::CL100K, Ones, text, limit)
+            })
         }
+    }
+}
+
+/// The state of a thread for one table of weights.
+#[cfg(feature = "o200k")]
+pub(super) type Memory = std::thread::LocalKey<RefCell<State>>;
+
+/// Adds up weights of the tokens of `o200k_base`, one for each token, up to a limit. `None` if they are more.
+#[cfg(feature = "o200k")]
+pub(super) fn weigh(memory: &'static Memory, weights: &'static [u8], text: &str, limit: usize) -> Option<usize> {
+    let weights = Weights(weights);
+    with(memory, |state| {
+        state.sum::<super::split::O200k, Weights, 14>(&super::vocabulary::O200K, weights, text, limit)
+    })
+}
+
+/// What a piece of text is worth.
+trait Worth: Copy {
+    /// What it is worth at least.
+    fn least(length: usize) -> usize;
+    fn of(self, vocabulary: &Vocabulary, encoder: &mut Encoder, piece: &[u8]) -> usize;
+}
+
+/// A piece is worth its tokens.
+#[derive(Clone, Copy)]
+struct Ones;
+
+impl Worth for Ones {
+    #[inline]
+    fn least(length: usize) -> usize {
+        length.div_ceil(LONGEST_TOKEN)
+    }
+
+    #[inline]
+    fn of(self, vocabulary: &Vocabulary, encoder: &mut Encoder, piece: &[u8]) -> usize {
+        // Merging arrives at every token: looking a piece up is only a shorter way there, unless it is very short.
+        if (LOOKED_UP..=LONGEST_TOKEN).contains(&piece.len()) && vocabulary.contains(piece) {
+            return 1;
+        }
+        encoder.count(vocabulary, piece)
+    }
+}
+
+/// A piece is worth the weights of its tokens.
+#[cfg(feature = "o200k")]
+#[derive(Clone, Copy)]
+struct Weights(&'static [u8]);
+
+#[cfg(feature = "o200k")]
+impl Worth for Weights {
+    #[inline]
+    fn least(_: usize) -> usize {
+        0
+    }
+
+    #[inline]
+    fn of(self, vocabulary: &Vocabulary, encoder: &mut Encoder, piece: &[u8]) -> usize {
+        encoder.weigh(vocabulary, self.0, piece)
     }
 }
 
@@ -43,68 +103,71 @@ fn with<T>(key: &'static std::thread::LocalKey<RefCell<State>>, run: impl Fn(&mu
         .unwrap_or_else(|| run(&mut State::new()))
 }
 
-/// What a thread keeps between counts of one encoding: it changes how fast a count is, never what it is.
-struct State {
-    /// Short pieces with their counts, each at the place its hash gives. See [`Key`].
+/// What a thread keeps between sums of one kind: it changes how fast a sum is, never what it is.
+pub(super) struct State {
+    /// Short pieces with what they are worth, each at the place its hash gives. See [`Key`].
     memo: Vec<u128>,
     encoder: Option<Encoder>,
 }
 
 impl State {
-    const fn new() -> Self {
+    pub(super) const fn new() -> Self {
         Self { memo: Vec::new(), encoder: None }
     }
 
-    fn count<S: Split>(&mut self, vocabulary: &Vocabulary, text: &str, limit: usize) -> Option<usize> {
+    /// Pieces of up to `SHORT` bytes are remembered.
+    fn sum<S: Split, W: Worth, const SHORT: usize>(
+        &mut self,
+        vocabulary: &Vocabulary,
+        worth: W,
+        text: &str,
+        limit: usize,
+    ) -> Option<usize> {
         if self.memo.is_empty() {
             self.memo = vec![0; 1 << MEMO_BITS];
         }
         let encoder = self.encoder.get_or_insert_with(Encoder::default);
         let text = text.as_bytes();
-        let (mut count, mut start) = (0, 0);
+        let (mut sum, mut start) = (0, 0);
         while start < text.len() {
             let end = S::piece_end(text, start);
             let length = end - start;
             let piece = text.get(start..end)?;
-            count += if length <= REMEMBERED {
-                let key = Key::new(text, start, length);
+            sum += if length <= SHORT {
+                let key = Key::<SHORT>::new(text, start, length);
                 let place = self.memo.get_mut(key.place())?;
-                if let Some(known) = key.count_in(*place) {
+                if let Some(known) = key.worth_in(*place) {
                     known
                 } else {
-                    let counted = count_piece(vocabulary, encoder, piece);
-                    *place = key.with_count(counted);
-                    counted
+                    let found = worth.of(vocabulary, encoder, piece);
+                    *place = key.with_worth(found);
+                    found
                 }
             } else {
-                if length.div_ceil(LONGEST_TOKEN) > limit.saturating_sub(count) {
+                if W::least(length) > limit.saturating_sub(sum) {
                     return None;
                 }
-                count_piece(vocabulary, encoder, piece)
+                worth.of(vocabulary, encoder, piece)
             };
-            if count > limit {
+            if sum > limit {
                 return None;
             }
             start = end;
         }
-        Some(count)
+        Some(sum)
     }
 }
 
-fn count_piece(vocabulary: &Vocabulary, encoder: &mut Encoder, piece: &[u8]) -> usize {
-    // Merging arrives at every token: looking a piece up is only a shorter way there, unless it is very short.
-    if (LOOKED_UP..=LONGEST_TOKEN).contains(&piece.len()) && vocabulary.contains(piece) {
-        return 1;
-    }
-    encoder.count(vocabulary, piece)
-}
-
-/// A piece of up to 15 bytes as a number: its bytes, above them four bits of its length, above those four of its
-/// count, which are zero in a key. No piece is empty, so no key equals an empty place.
+/// A piece of up to `SHORT` bytes as a number: its bytes, above them four bits of its length, above those what it is
+/// worth, which is zero in a key. No piece is empty, so no key equals an empty place. With 15 bytes there are four bits for
+/// a count; with 14 there are twelve, enough for 14 weights of a byte.
 #[derive(Clone, Copy)]
-struct Key(u128);
+struct Key<const SHORT: usize>(u128);
 
-impl Key {
+impl<const SHORT: usize> Key<SHORT> {
+    /// Where the length ends and the worth begins.
+    const WORTH: usize = 8 * SHORT + 4;
+
     #[inline]
     fn new(text: &[u8], start: usize, length: usize) -> Self {
         let rest = text.get(start..).unwrap_or_default();
@@ -116,7 +179,7 @@ impl Key {
             padded
         });
         let kept = (1_u128 << (8 * length)) - 1;
-        Self((u128::from_le_bytes(bytes) & kept) | (length as u128) << 120)
+        Self((u128::from_le_bytes(bytes) & kept) | (length as u128) << (8 * SHORT))
     }
 
     #[inline]
@@ -127,14 +190,14 @@ impl Key {
         ((mixed ^ (mixed >> 32)).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (64 - MEMO_BITS)) as usize
     }
 
-    /// The count that a place holds for this key.
+    /// What a place says that this piece is worth.
     #[inline]
-    fn count_in(self, place: u128) -> Option<usize> {
+    fn worth_in(self, place: u128) -> Option<usize> {
         let difference = place ^ self.0;
-        (difference << 4 == 0).then_some((difference >> 124) as usize)
+        (difference << (128 - Self::WORTH) == 0).then_some((difference >> Self::WORTH) as usize)
     }
 
-    fn with_count(self, count: usize) -> u128 {
-        self.0 | (count as u128) << 124
+    fn with_worth(self, worth: usize) -> u128 {
+        self.0 | (worth as u128) << Self::WORTH
     }
 }

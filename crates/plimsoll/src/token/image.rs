@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn base64_counted_as_text() {
+    fn mechanism_32_base64_counted_as_text() {
         // A 300 KB screenshot is 1,568 tokens at most, not the hundred thousand of its base64.
         let png = "iVBORw0KGgoAAAANSUhEUgAABQAAAALQCAYAAADPfd1W".to_owned() + &"QUJD".repeat(100_000);
         let found = ImageSize::of_base64(&png);

@@ -131,3 +131,17 @@ fn methods_and_encodings_keep_their_names() {
     let error = "gpt2".parse::<Encoding>().unwrap_err();
     insta::assert_snapshot!(error, @"no encoding is named `gpt2`; there are o200k_base, o200k_harmony, cl100k_base");
 }
+
+#[test]
+fn mechanism_34_estimates_of_long_runs_of_one_class_end_and_stop_early() {
+    for unit in [" ", "a", "A", "=", "\n", "7", "\u{301}", "\u{4E2D}", "\u{1F600}", "etaoin", "QUJDREVG"] {
+        let text = unit.repeat(300_000 / unit.len());
+        for family in Family::ALL {
+            let counter = Counter::estimated(*family);
+            let whole = counter.count(&text);
+            assert!(whole > Tokens::ZERO && whole.0 <= 2 * text.len() as u64, "{family}: {whole} of {unit:?}");
+            assert_eq!(counter.count_till_limit(&text, whole), Some(whole));
+            assert_eq!(counter.count_till_limit(&text, Tokens(whole.0 - 1)), None);
+        }
+    }
+}

@@ -92,12 +92,14 @@ pub struct Message<'a> {
     pub blocks: Vec<Block<'a>>,
     /// The usage its response reported.
     pub usage: Option<Usage>,
+    /// The model that wrote it, or was set when it was written, where the program records that.
+    pub model: Option<Text<'a>>,
 }
 
 impl<'a> Message<'a> {
     /// Makes a message of one entry.
     pub fn new(role: Role, author: Author, entry: u32, blocks: Vec<Block<'a>>) -> Self {
-        Self { role, author, entries: vec![entry], id: None, blocks, usage: None }
+        Self { role, author, entries: vec![entry], id: None, blocks, usage: None, model: None }
     }
 
     /// Whether a person typed (part of) it: the preferred place for a cut.

@@ -41,6 +41,7 @@ pub use splice::{Edit, SpliceError, splice};
 pub use sse::{Frame, Frames, MAX_FRAME, StreamError};
 pub use stream::{Stop, StreamEnd, StreamFailure, StreamReader, Streamed, read_response};
 pub use text::{Text, quote};
+pub use usage::response_usage;
 
 use serde::{Deserialize, Serialize};
 

@@ -109,9 +109,10 @@ fn message<'a>(
     };
     let blocks = value.get("content").map(|content| anthropic::blocks(document, content)).unwrap_or_default();
     let usage = value.get("usage").and_then(usage);
+    let model =
+        value.get("model").and_then(Value::text).filter(|model| !model.is("<synthetic>") && !model.is_empty());
     if role == Role::Assistant {
-        let model = value.get("model").and_then(Value::text);
-        document.model = model.filter(|model| !model.is("<synthetic>") && !model.is_empty()).or(document.model);
+        document.model = model.or(document.model);
     }
     let open = line.response.and_then(|id| responses.open.get(&id)).filter(|at| **at >= responses.closed);
     if let Some(message) = open.and_then(|at| document.transcript.messages.get_mut(*at)) {
@@ -137,7 +138,12 @@ fn message<'a>(
     if role == Role::User && !matches!(blocks.first().map(|block| &block.kind), Some(BlockKind::ToolResult(_))) {
         responses.closed = index;
     }
-    document.transcript.messages.push(Message { id: line.response, usage, ..Message::new(role, author, at, blocks) });
+    document.transcript.messages.push(Message {
+        id: line.response,
+        usage,
+        model,
+        ..Message::new(role, author, at, blocks)
+    });
 }
 
 fn author(line: &Line<'_>, role: Role, blocks: &[Block<'_>]) -> Author {

@@ -57,6 +57,7 @@ pub(super) fn parse<'a>(
         if let Some(value) = tape.root(bytes) {
             let mut message = message(&mut document, item, value, entry);
             message.usage = item.usage;
+            message.model = item.model;
             document.transcript.messages.push(message);
         }
     }
@@ -83,7 +84,7 @@ fn entries(document: &mut Document<'_>, scan: &Scan<'_>) -> Vec<u32> {
     entry_of
 }
 
-fn message<'a>(document: &mut Document<'a>, item: &Item, value: Value<'_, 'a>, entry: u32) -> Message<'a> {
+fn message<'a>(document: &mut Document<'a>, item: &Item<'a>, value: Value<'_, 'a>, entry: u32) -> Message<'a> {
     if let Some(text) = value.text() {
         // The message of a compaction without a history.
         let blocks = vec![Block { span: item.span, kind: BlockKind::Text(text) }];

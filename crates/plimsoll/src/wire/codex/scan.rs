@@ -6,12 +6,14 @@ use crate::units::Tokens;
 
 /// An item of the history.
 #[derive(Debug, Clone)]
-pub(super) struct Item {
+pub(super) struct Item<'a> {
     /// Where its JSON stands: a response item, or the string of a compaction's message.
     pub(super) span: Span,
     /// Which line it stands in.
     pub(super) line: usize,
     pub(super) usage: Option<Usage>,
+    /// The model that was set when it was written.
+    pub(super) model: Option<Text<'a>>,
     side: Side,
 }
 
@@ -29,7 +31,7 @@ enum Side {
 pub(super) struct Scan<'a> {
     pub(super) lines: Vec<Span>,
     /// The live history.
-    pub(super) items: Vec<Item>,
+    pub(super) items: Vec<Item<'a>>,
     pub(super) model: Option<Text<'a>>,
     pub(super) session: Option<Text<'a>>,
     pub(super) window: Option<Tokens>,
@@ -100,7 +102,7 @@ impl<'a> Scan<'a> {
             }
             (awaiting, _) => *awaiting = None,
         }
-        self.items.push(Item { span: value.span(), line, usage, side });
+        self.items.push(Item { span: value.span(), line, usage, model: self.model, side });
     }
 
     /// A compaction's history takes the place of everything before it.
@@ -115,7 +117,7 @@ impl<'a> Scan<'a> {
         }
         self.items.retain(|item| item.side == Side::Typed);
         if let Some(message) = compaction.get("message").filter(|message| message.kind() == Kind::String) {
-            self.items.push(Item { span: message.span(), line, usage: None, side: Side::Other });
+            self.items.push(Item { span: message.span(), line, usage: None, model: self.model, side: Side::Other });
         }
     }
 

@@ -1,14 +1,12 @@
 //! Answers of Gemini's `generateContent` and `streamGenerateContent`: a stream is a row of partial responses.
 
 use super::{Reading, Stop, other};
-use crate::transcript::Usage;
-use crate::units::Tokens;
-use crate::wire::Value;
+use crate::wire::{Value, usage};
 
 /// One part of a stream, or the whole response: they have one shape.
 pub(super) fn part(reading: &mut Reading, root: Value<'_, '_>) {
     reading.model(root.get("modelVersion"));
-    if let Some(usage) = root.get("usageMetadata").and_then(usage) {
+    if let Some(usage) = root.get("usageMetadata").and_then(usage::gemini) {
         reading.so_far.usage = Some(usage);
     }
     for candidate in root.get("candidates").into_iter().flat_map(Value::elements) {
@@ -45,19 +43,4 @@ pub(super) fn part(reading: &mut Reading, root: Value<'_, '_>) {
     if root.get("promptFeedback").and_then(|feedback| feedback.get("blockReason")).is_some_and(|why| !why.is_null()) {
         reading.stop(Stop::Refusal);
     }
-}
-
-/// Gemini counts what it read from a cache as part of the prompt, and reasoning beside the output.
-fn usage(value: Value<'_, '_>) -> Option<Usage> {
-    let number = |key| value.get(key).and_then(Value::u64);
-    let prompt = number("promptTokenCount")?.saturating_add(number("toolUsePromptTokenCount").unwrap_or(0));
-    let cached = number("cachedContentTokenCount").unwrap_or(0).min(prompt);
-    let output =
-        number("candidatesTokenCount").unwrap_or(0).saturating_add(number("thoughtsTokenCount").unwrap_or(0));
-    Some(Usage {
-        input: Tokens(prompt - cached),
-        cache_read: Tokens(cached),
-        cache_write: Tokens(0),
-        output: Tokens(output),
-    })
 }

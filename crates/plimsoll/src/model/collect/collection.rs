@@ -1,10 +1,11 @@
 //! The published collections, read into one form.
 
-use std::fs;
-
-use anyhow::{Context as _, Result, bail};
-use plimsoll::model::{Name, normalise};
 use serde_json::Value;
+
+use super::super::name::Name;
+use super::super::normalise::normalise;
+use super::super::prices::Prices;
+use super::CollectError;
 
 /// Words in a name that tell that it is no chat model, whatever its entry states.
 const NOT_CHAT: [&str; 14] = [
@@ -31,10 +32,12 @@ pub(super) struct Stated {
     pub(super) provider: String,
     /// Context window, input and output limit; zero is not stated.
     pub(super) limits: [u64; 3],
+    pub(super) prices: Option<Prices>,
 }
 
-/// A collection. Its letter stands, in capitals, behind what makers state; in small, behind what most hosts do.
-pub(super) struct Collection {
+/// A collection of published limits and prices. Its letter stands, in capitals, behind what makers state; in small,
+/// behind what most hosts do.
+pub struct Collection {
     pub(super) letter: char,
     pub(super) title: &'static str,
     pub(super) version: String,
@@ -42,33 +45,52 @@ pub(super) struct Collection {
     pub(super) stated: Vec<Stated>,
 }
 
-/// Reads litellm's price map from `FILE,VERSION,DATE`.
-pub(super) fn litellm(argument: &str) -> Result<Collection> {
-    collection(argument, 'L', "litellm", litellm_models)
-}
-
-/// Reads models.dev's `api.json` from `FILE,VERSION,DATE`.
-pub(super) fn models_dev(argument: &str) -> Result<Collection> {
-    collection(argument, 'M', "models.dev", models_dev_models)
-}
-
-fn collection(
-    argument: &str,
-    letter: char,
-    title: &'static str,
-    read: fn(&Value) -> Vec<Stated>,
-) -> Result<Collection> {
-    let mut parts = argument.rsplitn(3, ',');
-    let (Some(date), Some(version), Some(file)) = (parts.next(), parts.next(), parts.next()) else {
-        bail!("{argument}: want FILE,VERSION,DATE");
-    };
-    let bytes = fs::read(file).with_context(|| format!("reading {file}"))?;
-    let value: Value = serde_json::from_slice(&bytes).with_context(|| format!("parsing {file}"))?;
-    let stated = read(&value);
-    if stated.is_empty() {
-        bail!("{file} holds no chat model: is it {title}'s?");
+impl Collection {
+    /// Reads litellm's price map, `model_prices_and_context_window_backup.json`, of a version and a day (`YYYY-MM-DD`).
+    ///
+    /// # Errors
+    /// [`CollectError::Json`] for what is no JSON, [`CollectError::Empty`] if no chat model is in it.
+    ///
+    /// ```
+    /// use plimsoll::model::collect::Collection;
+    /// let map = br#"{"m-1": {"mode": "chat", "litellm_provider": "x", "max_input_tokens": 8000}}"#;
+    /// assert!(Collection::litellm(map, "1.0", "2026-11-30").is_ok());
+    /// assert!(Collection::litellm(b"{}", "1.0", "2026-11-30").is_err());
+    /// ```
+    pub fn litellm(json: &[u8], version: &str, date: &str) -> Result<Self, CollectError> {
+        Self::read(json, 'L', "litellm", version, date, litellm_models)
     }
-    Ok(Collection { letter, title, version: version.to_owned(), date: date.to_owned(), stated })
+
+    /// Reads models.dev's `api.json`.
+    ///
+    /// # Errors
+    /// As for [`Self::litellm`].
+    ///
+    /// ```
+    /// use plimsoll::model::collect::Collection;
+    /// let api = br#"{"x": {"models": {"m-1": {"limit": {"context": 8000, "output": 2000},
+    ///     "modalities": {"output": ["text"]}, "cost": {"input": 1, "output": 2}}}}}"#;
+    /// assert!(Collection::models_dev(api, "api.json", "2026-11-30").is_ok());
+    /// ```
+    pub fn models_dev(json: &[u8], version: &str, date: &str) -> Result<Self, CollectError> {
+        Self::read(json, 'M', "models.dev", version, date, models_dev_models)
+    }
+
+    fn read(
+        json: &[u8],
+        letter: char,
+        title: &'static str,
+        version: &str,
+        date: &str,
+        read: fn(&Value) -> Vec<Stated>,
+    ) -> Result<Self, CollectError> {
+        let value = serde_json::from_slice(json).map_err(|source| CollectError::Json { title, source })?;
+        let stated = read(&value);
+        if stated.is_empty() {
+            return Err(CollectError::Empty { title });
+        }
+        Ok(Self { letter, title, version: version.to_owned(), date: date.to_owned(), stated })
+    }
 }
 
 fn litellm_models(map: &Value) -> Vec<Stated> {
@@ -80,7 +102,14 @@ fn litellm_models(map: &Value) -> Vec<Stated> {
             let provider = text(entry, "litellm_provider")?;
             // Its input limit says nothing of the window, and its `max_tokens` means now this, now that.
             let limits = [0, number(entry, "max_input_tokens"), number(entry, "max_output_tokens")];
-            ["chat", "responses", "completion"].contains(&mode.as_str()).then(|| stated(key, &provider, limits))?
+            let dollars = |field: &str| Some(entry.get(field)?.as_f64()? * 1e6);
+            let prices = dollars("input_cost_per_token").zip(dollars("output_cost_per_token"));
+            let prices = prices.and_then(|(input, output)| {
+                let cached = dollars("cache_read_input_token_cost");
+                Prices::from_dollars(input, cached, dollars("cache_creation_input_token_cost"), output)
+            });
+            let chat = ["chat", "responses", "completion"].contains(&mode.as_str());
+            chat.then(|| stated(key, &provider, limits, prices))?
         })
         .collect()
 }
@@ -94,7 +123,12 @@ fn models_dev_models(providers: &Value) -> Vec<Stated> {
             let writes_text = output.is_some_and(|kinds| kinds.iter().any(|kind| kind == "text"));
             if let Some(limit) = model.get("limit").filter(|_| writes_text) {
                 let limits = [number(limit, "context"), number(limit, "input"), number(limit, "output")];
-                all.extend(stated(key, provider, limits));
+                let dollars = |field: &str| model.get("cost")?.get(field)?.as_f64();
+                let prices = dollars("input").zip(dollars("output"));
+                let prices = prices.and_then(|(input, output)| {
+                    Prices::from_dollars(input, dollars("cache_read"), dollars("cache_write"), output)
+                });
+                all.extend(stated(key, provider, limits, prices));
             }
         }
     }
@@ -105,14 +139,19 @@ fn number(object: &Value, field: &str) -> u64 {
     object.get(field).and_then(Value::as_u64).unwrap_or(0)
 }
 
-fn stated(key: &str, provider: &str, limits: [u64; 3]) -> Option<Stated> {
+fn stated(key: &str, provider: &str, limits: [u64; 3], prices: Option<Prices>) -> Option<Stated> {
     let name = normalise(key);
     let chat = !name.base.split(['-', '/']).any(|word| NOT_CHAT.contains(&word));
     // What normalisation leaves beside letters, digits and separators is a host's own switch: `name:thinking:low`.
     let plain = name.key().bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._+".contains(&byte));
     // A price row for a context size or a fine-tune is no model.
     let usable = plain && name.context.is_none() && !key.starts_with("ft:") && limits != [0; 3];
-    (chat && usable).then(|| Stated { name, provider: provider.to_owned(), limits })
+    (chat && usable).then(|| Stated {
+        name,
+        provider: provider.to_owned(),
+        limits,
+        prices: prices.filter(|prices| prices.input > 0),
+    })
 }
 
 #[cfg(test)]
@@ -120,6 +159,17 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn prices_are_dollars_for_a_million_tokens_in_both() {
+        let map = json!({"m-1": {"mode": "chat", "litellm_provider": "x", "max_input_tokens": 9, "input_cost_per_token": 3e-06,
+            "cache_read_input_token_cost": 3e-07, "cache_creation_input_token_cost": 3.75e-06, "output_cost_per_token": 1.5e-05}});
+        let api = json!({"x": {"models": {"m-1": {"limit": {"context": 9}, "modalities": {"output": ["text"]},
+            "cost": {"input": 3, "output": 15, "cache_read": 0.3, "cache_write": 3.75}}}}});
+        for stated in [litellm_models(&map), models_dev_models(&api)] {
+            assert_eq!(stated[0].prices.unwrap().to_string(), "3/0.3/3.75/15");
+        }
+    }
 
     fn keys(stated: &[Stated]) -> Vec<(String, [u64; 3])> {
         stated.iter().map(|stated| (stated.name.key(), stated.limits)).collect()

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll::model::normalise;
-
+use super::super::normalise::normalise;
+use super::super::prices::Prices;
 use super::collection::{Collection, Stated};
 
 /// Numbers closer than this are one statement with different rounding: 128,000 and 131,072, 1,000,000 and 1,048,576.
@@ -45,8 +45,34 @@ const MAKERS: [(&str, &[&str]); 26] = [
 pub(super) struct Row {
     /// For window, input and output: the numbers and the letters of their origins, the one in force first.
     pub(super) cells: [Vec<(u64, char)>; 3],
+    /// Prices and the letters of their origins, those in force first.
+    pub(super) prices: Vec<(Prices, char)>,
     /// The name has several meanings, or nobody can tell: it resolves to nothing.
     pub(super) ambiguous: bool,
+}
+
+impl Row {
+    /// Puts in force what is: a maker's word before hosts', the smaller of numbers that disagree.
+    pub(super) fn settle(&mut self) {
+        // A maker's word settles what hosts of the other collection are not agreed upon.
+        for cell in &mut self.cells {
+            if cell.iter().any(|(_, letter)| letter.is_ascii_uppercase()) {
+                cell.retain(|(_, letter)| letter.is_ascii_uppercase());
+            }
+            settle(cell);
+        }
+        if self.prices.iter().any(|(_, letter)| letter.is_ascii_uppercase()) {
+            self.prices.retain(|(_, letter)| letter.is_ascii_uppercase());
+        }
+        // Who states a price for cached input knows more than who leaves it out.
+        self.prices.sort_by_key(|(prices, _)| prices.cache_read == prices.input);
+        self.prices.dedup_by_key(|(prices, _)| *prices);
+        // A window is no smaller than what the maker takes as input: hosts that say so have cut theirs.
+        let [window, input, _] = &mut self.cells;
+        if let Some((input, _)) = input.first().filter(|(_, letter)| letter.is_ascii_uppercase()) {
+            window.retain(|(window, letter)| letter.is_ascii_uppercase() || window >= input || same(*window, *input));
+        }
+    }
 }
 
 /// The row of a model: what its maker says in each collection, else what most of its hosts do.
@@ -72,19 +98,10 @@ pub(super) fn model_row(key: &str, voices: &[(char, &Stated)]) -> Option<Row> {
                 None => unsettled |= !numbers.is_empty() && field < 2,
             }
         }
+        let prices: Vec<Prices> = voices.iter().filter_map(|stated| stated.prices).collect();
+        row.prices.extend(usual(&prices).map(|prices| (prices, letter)));
     }
-    // A maker's word settles what hosts of the other collection are not agreed upon.
-    for cell in &mut row.cells {
-        if cell.iter().any(|(_, letter)| letter.is_ascii_uppercase()) {
-            cell.retain(|(_, letter)| letter.is_ascii_uppercase());
-        }
-        settle(cell);
-    }
-    // A window is no smaller than what the maker takes as input: hosts that say so have cut theirs.
-    let [window, input, _] = &mut row.cells;
-    if let Some((input, _)) = input.first().filter(|(_, letter)| letter.is_ascii_uppercase()) {
-        window.retain(|(window, letter)| letter.is_ascii_uppercase() || window >= input || same(*window, *input));
-    }
+    row.settle();
     if row.cells.iter().take(2).all(Vec::is_empty) {
         // Hosts that differ, and nobody to ask: ambiguous. Nothing but an output limit: not worth a row.
         return unsettled.then(|| Row { ambiguous: true, ..Row::default() });
@@ -98,6 +115,12 @@ fn agreed(numbers: &[u64]) -> Option<u64> {
     let near = |number: u64| numbers.iter().copied().filter(|other| same(number, *other)).collect::<Vec<_>>();
     let best = numbers.iter().map(|number| near(*number)).max_by_key(Vec::len)?;
     if best.len().saturating_mul(2) > numbers.len() { best.into_iter().min() } else { None }
+}
+
+/// The prices that more than half of the voices state.
+fn usual(prices: &[Prices]) -> Option<Prices> {
+    let stated = |one: &Prices| prices.iter().filter(|other| *other == one).count();
+    prices.iter().copied().max_by_key(stated).filter(|best| stated(best).saturating_mul(2) > prices.len())
 }
 
 fn same(a: u64, b: u64) -> bool {
@@ -126,10 +149,12 @@ pub(super) fn host_rows(collections: &[Collection], models: &BTreeMap<String, Ro
                     cell.push((number, collection.letter));
                 }
             }
+            row.prices.extend(stated.prices.map(|prices| (prices, collection.letter)));
         }
     }
     rows.retain(|key, row| {
         row.cells.iter_mut().for_each(settle);
+        row.prices.dedup_by_key(|(prices, _)| *prices);
         let model = key.split_once('/').and_then(|(_, model)| models.get(model));
         let Some(model) = model.filter(|model| !model.ambiguous) else {
             return budget(row).is_some();
@@ -201,7 +226,7 @@ mod tests {
     use super::*;
 
     fn stated(key: &str, provider: &str, limits: [u64; 3]) -> Stated {
-        Stated { name: normalise(key), provider: provider.to_owned(), limits }
+        Stated { name: normalise(key), provider: provider.to_owned(), limits, prices: None }
     }
 
     fn row(key: &str, voices: &[(char, &str, [u64; 3])]) -> Option<Row> {
@@ -223,7 +248,7 @@ mod tests {
             ],
         );
         let cells = [vec![(400_000, 'M')], vec![(272_000, 'L')], vec![(128_000, 'L')]];
-        assert_eq!(row, Some(Row { cells, ambiguous: false }));
+        assert_eq!(row, Some(Row { cells, ..Row::default() }));
     }
 
     #[test]
@@ -253,7 +278,7 @@ mod tests {
 
     #[test]
     fn snapshots_are_kept_only_where_they_differ() {
-        let of = |window, output| Row { cells: [vec![(window, 'M')], vec![], vec![(output, 'M')]], ambiguous: false };
+        let of = |window, output| Row { cells: [vec![(window, 'M')], vec![], vec![(output, 'M')]], ..Row::default() };
         let mut rows = BTreeMap::from([
             ("a-1".to_owned(), of(10, 5)),
             ("a-1-20250101".to_owned(), of(10, 5)),
@@ -281,7 +306,7 @@ mod tests {
                 stated("openai/gpt-5", "openrouter", [262_000, 0, 0]),
             ],
         };
-        let model = Row { cells: [vec![(400_000, 'M')], vec![(272_000, 'M')], vec![]], ambiguous: false };
+        let model = Row { cells: [vec![(400_000, 'M')], vec![(272_000, 'M')], vec![]], ..Row::default() };
         let rows = host_rows(&[collection], &BTreeMap::from([("gpt-5".to_owned(), model)]));
         assert_eq!(rows.keys().collect::<Vec<_>>(), ["github-copilot/gpt-5"]);
     }

@@ -1,0 +1,146 @@
+//! A model's own tokenizer, read from the `tokenizer.json` that is published beside its weights.
+
+use std::cell::Cell;
+use std::path::{Path, PathBuf};
+
+use plimsoll::Tokens;
+use plimsoll::budget::Count;
+use plimsoll::token::{Counter, Family, Method};
+
+/// Why a file cannot be counted with.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum OwnError {
+    /// It cannot be read.
+    #[error("cannot read the tokenizer {}: {source}", path.display())]
+    Read { path: PathBuf, source: std::io::Error },
+    /// It is a file of another kind, and which one.
+    #[error("{} is {kind}, not a tokenizer.json; {step}", path.display())]
+    Kind { path: PathBuf, kind: &'static str, step: &'static str },
+    /// It is damaged, or newer than what is understood.
+    #[cfg(feature = "tokenizer-json")]
+    #[error("{} is no tokenizer that can be read: {reason}; take the tokenizer.json from the model's own page", path.display())]
+    Unusable { path: PathBuf, reason: String },
+    /// This build reads no such files.
+    #[cfg(not(feature = "tokenizer-json"))]
+    #[error("cannot count with {}: this build has no support for tokenizer.json (the cargo feature `tokenizer-json`)", path.display())]
+    NotBuilt { path: PathBuf },
+}
+
+/// A tokenizer from a file. Text that looks like a special token is counted as text.
+#[derive(Debug)]
+pub(crate) struct Own {
+    name: String,
+    #[cfg(feature = "tokenizer-json")]
+    tokenizer: tokenizers::Tokenizer,
+    /// Whether some text could not be encoded and was estimated.
+    estimated: Cell<bool>,
+}
+
+impl Own {
+    /// Reads a tokenizer, from the file or from the model's folder.
+    pub(crate) fn read(path: &Path) -> Result<Self, OwnError> {
+        let beside = path.join("tokenizer.json");
+        let path = if path.is_dir() { beside.as_path() } else { path };
+        let bytes = std::fs::read(path).map_err(|source| OwnError::Read { path: path.to_owned(), source })?;
+        if let Some((kind, step)) = other_kind(&bytes) {
+            return Err(OwnError::Kind { path: path.to_owned(), kind, step });
+        }
+        Self::of_bytes(path, &bytes)
+    }
+
+    #[cfg(feature = "tokenizer-json")]
+    fn of_bytes(path: &Path, bytes: &[u8]) -> Result<Self, OwnError> {
+        let unusable = |reason: String| OwnError::Unusable { path: path.to_owned(), reason };
+        let mut tokenizer = tokenizers::Tokenizer::from_bytes(bytes).map_err(|error| unusable(error.to_string()))?;
+        tokenizer.set_encode_special_tokens(true);
+        tokenizer.with_truncation(None).map_err(|error| unusable(error.to_string()))?;
+        tokenizer.with_padding(None);
+        Ok(Self { name: path.display().to_string(), tokenizer, estimated: Cell::new(false) })
+    }
+
+    #[cfg(not(feature = "tokenizer-json"))]
+    fn of_bytes(path: &Path, _: &[u8]) -> Result<Self, OwnError> {
+        Err(OwnError::NotBuilt { path: path.to_owned() })
+    }
+
+    /// How it is called in results.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+/// What else people have beside a model and might name, and what to do instead.
+fn other_kind(bytes: &[u8]) -> Option<(&'static str, &'static str)> {
+    let start = bytes.get(..4_096).unwrap_or(bytes);
+    let has = |needle: &[u8]| start.windows(needle.len()).any(|window| window == needle);
+    if start.starts_with(b"GGUF") {
+        Some(("a model file of llama.cpp", "ask its server: POST /tokenize"))
+    } else if has(b"\"num_vocab_tokens\"") || has(b"\"default_vocab_size\"") {
+        Some(("a tekken file of Mistral's", "name the tokenizer.json that is published beside it"))
+    } else if has(b"\"tokenizer_class\"") && !has(b"\"model\"") {
+        Some(("a tokenizer's configuration", "name the tokenizer.json beside it"))
+    } else if start.first() == Some(&b'\n') || has(b"<unk>\x15") {
+        Some(("a SentencePiece model", "name the tokenizer.json that is published beside it"))
+    } else {
+        None
+    }
+}
+
+impl Count for Own {
+    fn text(&self, text: &str) -> Tokens {
+        #[cfg(feature = "tokenizer-json")]
+        if let Ok(encoded) = self.tokenizer.encode_fast(text, false) {
+            return Tokens::from(encoded.len());
+        }
+        self.estimated.set(true);
+        Counter::estimated(Family::Generic).count(text)
+    }
+
+    fn method(&self) -> Method {
+        if self.estimated.get() { Method::Estimated } else { Method::Exact }
+    }
+}
+
+#[cfg(all(test, feature = "tokenizer-json"))]
+mod tests {
+    use super::*;
+
+    /// Words and unknown ones; `<s>` is special.
+    const WORDS: &str = r#"{"version":"1.0","truncation":{"direction":"Right","max_length":2,"strategy":"LongestFirst","stride":0},
+        "padding":null,"added_tokens":[{"id":3,"content":"<s>","single_word":false,"lstrip":false,"rstrip":false,
+        "normalized":false,"special":true}],"normalizer":null,"pre_tokenizer":{"type":"Whitespace"},"post_processor":null,
+        "decoder":null,"model":{"type":"WordLevel","vocab":{"one":0,"two":1,"[UNK]":2,"<s>":3},"unk_token":"[UNK]"}}"#;
+
+    #[test]
+    fn a_models_own_tokenizer_counts_all_of_a_text_and_special_tokens_as_text() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("tokenizer.json");
+        std::fs::write(&path, WORDS).unwrap();
+        for named in [path.as_path(), folder.path()] {
+            let own = Own::read(named).unwrap();
+            assert_eq!(own.text("one two three one"), Tokens(4), "no truncation");
+            assert_eq!(own.text("<s>"), Tokens(3), "`<`, `s` and `>`");
+            assert_eq!(own.method(), Method::Exact);
+            assert!(own.name().ends_with("tokenizer.json"));
+        }
+    }
+
+    #[test]
+    fn what_is_no_tokenizer_is_named_with_what_to_do() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("f");
+        for (content, expected) in [
+            (&b"GGUF\x03\0\0\0"[..], "is a model file of llama.cpp, not a tokenizer.json; ask its server"),
+            (br#"{"config":{"default_vocab_size":131072},"vocab":[]}"#, "is a tekken file"),
+            (br#"{"tokenizer_class":"LlamaTokenizer"}"#, "name the tokenizer.json beside it"),
+            (b"{}", "is no tokenizer that can be read"),
+            (b"", "is no tokenizer that can be read"),
+        ] {
+            std::fs::write(&path, content).unwrap();
+            let error = Own::read(&path).unwrap_err().to_string();
+            assert!(error.contains(expected), "{error}");
+        }
+        let error = Own::read(&folder.path().join("none")).unwrap_err().to_string();
+        assert!(error.starts_with("cannot read the tokenizer "), "{error}");
+    }
+}
