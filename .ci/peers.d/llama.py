@@ -12,7 +12,8 @@ import urllib.error
 import urllib.request
 
 plimsoll, server, model, folder = sys.argv[1:5]
-WINDOW = 8192
+# A smaller window makes a quicker, smaller check of the same: a machine at other work reads a few tokens a second.
+WINDOW = int(os.environ.get("PEERS_WINDOW", "8192"))
 NAME = "smollm2"
 RULE = "Never delete anything below /srv/archive."
 failed = 0
@@ -105,8 +106,8 @@ def goes_on(name, report):
     with open(os.path.join(folder, f"{name}.out")) as file:
         body = json.load(file)
     size = len(body["messages"])
-    done, refusal = talk(body, 3)
-    check(f"{name}: the conversation goes on for three turns more", done == 3, refusal)
+    done, refusal = talk(body, 2)
+    check(f"{name}: the conversation goes on for two turns more", done == 2, refusal)
     check(f"{name}: what the user ruled is still in it", RULE in json.dumps(body["messages"][:size]), body["messages"][0])
     restored = subprocess.run([plimsoll, "restore", report.get("epoch") or ""], cwd=folder, capture_output=True)
     with open(os.path.join(folder, name), "rb") as file:
@@ -118,6 +119,11 @@ def checks():
     system = {"role": "system", "content": "You help with files. Answer in one short sentence."}
     first = {"role": "user", "content": f"{RULE} I will show you listings; count the files."}
     body = {"model": NAME, "max_tokens": 24, "temperature": 0, "messages": [system, first]}
+    done, refusal = talk(body, 1)
+    check("it answers", done == 1, refusal)
+    # The rest of the history, as if it had answered so every time: that saves minutes, and the window fills all the same.
+    while sum(len(message["content"]) for message in body["messages"]) < WINDOW * 1.35:
+        body["messages"] += [turn(len(body["messages"])), {"role": "assistant", "content": "There are 28 files."}]
     done, refusal = talk(body, 40)
     status, answer = refusal or (None, None)
     error = (answer or {}).get("error", {})

@@ -10,8 +10,8 @@ use plimsoll_engine::find::settled;
 use plimsoll_engine::profiles::profile as profile_named;
 use plimsoll_engine::summarise::{Cancel, Choice};
 use plimsoll_engine::{
-    CompactOptions, Compacted, EngineError, Outcome, Reductions, Report, Writing, change_in_place, compact, compact_by,
-    write_whole,
+    CompactOptions, Compacted, EngineError, Outcome, Reductions, Report, Writing, change_in_place, compact,
+    compact_by, write_whole,
 };
 
 use crate::args::{CompactArgs, Global};

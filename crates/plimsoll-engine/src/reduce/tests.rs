@@ -114,7 +114,10 @@ fn where_they_are_not_enough_or_not_meant_a_summary_is_made() {
         Some("extract".to_owned())
     );
     assert_eq!(summarised(&CompactOptions { summary_only: true, ..target(25_000) }), Some("extract".to_owned()));
-    assert_eq!(summarised(&CompactOptions { keep_tokens: Some(Tokens(2_000)), ..target(25_000) }), Some("extract".to_owned()));
+    assert_eq!(
+        summarised(&CompactOptions { keep_tokens: Some(Tokens(2_000)), ..target(25_000) }),
+        Some("extract".to_owned())
+    );
     assert_eq!(summarised(&target(25_000)), None);
 }
 

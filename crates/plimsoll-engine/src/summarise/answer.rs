@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use plimsoll::Tokens;
-use plimsoll::compact::Api;
+use plimsoll::compact::{self, Api};
 use plimsoll::transcript::Usage;
 use plimsoll::wire::Stop;
 
@@ -58,6 +58,19 @@ impl Answer {
     /// Makes an answer that came to its end.
     pub fn ended(text: impl Into<String>) -> Self {
         Self { text: text.into(), stop: Stop::End, usage: None, model: None, tool_calls: 0 }
+    }
+
+    /// The answer as it is judged.
+    pub(super) fn judged(&self) -> compact::Answer<'_> {
+        let stop = match &self.stop {
+            Stop::End => compact::Stop::End,
+            Stop::Length => compact::Stop::Length,
+            Stop::ToolCall => compact::Stop::ToolUse,
+            Stop::Refusal => compact::Stop::Refused,
+            Stop::Other(reason) => compact::Stop::read(Some(reason)),
+            _ => compact::Stop::Unknown,
+        };
+        compact::Answer { text: &self.text, stop, tool_calls: self.tool_calls }
     }
 }
 

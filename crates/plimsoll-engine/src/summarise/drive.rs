@@ -9,7 +9,7 @@ use plimsoll::compact::{
 };
 use plimsoll::model::DEFAULT_LIMIT;
 use plimsoll::transcript::Usage;
-use plimsoll::wire::{Document, OverflowKind, Stop};
+use plimsoll::wire::{Document, OverflowKind};
 use serde::Serialize;
 
 use super::cancel::until;
@@ -186,7 +186,7 @@ pub async fn summarise(
         let reason = match call(summariser, request, cancel).await {
             Ok(answer) => {
                 account.add(answer.usage);
-                match asking.job.accept(&judged(&answer)) {
+                match asking.job.accept(&answer.judged()) {
                     Verdict::Accepted(accepted) => return Ok(account.take(job, &asking, service, answer, accepted)),
                     Verdict::Rejected(reason) => reason,
                 }
@@ -377,19 +377,6 @@ async fn call(
         return Err(SummariserError::Cancelled);
     }
     until(cancel, summariser.summarise(request)).await.unwrap_or(Err(SummariserError::Cancelled))
-}
-
-/// An answer as it is judged.
-fn judged(answer: &Answer) -> compact::Answer<'_> {
-    let stop = match &answer.stop {
-        Stop::End => compact::Stop::End,
-        Stop::Length => compact::Stop::Length,
-        Stop::ToolCall => compact::Stop::ToolUse,
-        Stop::Refusal => compact::Stop::Refused,
-        Stop::Other(reason) => compact::Stop::read(Some(reason)),
-        _ => compact::Stop::Unknown,
-    };
-    compact::Answer { text: &answer.text, stop, tool_calls: answer.tool_calls }
 }
 
 /// Why an answer cannot be a summary, where a service said so itself.

@@ -458,15 +458,18 @@ fn a_server_that_keeps_the_connection_open_after_the_end_is_not_waited_for() {
 fn a_cancel_ends_the_call_and_the_connection() {
     let server = Server::start([vec![head("text/event-stream"), part(DELTA), Act::Hang]]);
     let cancel = Cancel::default();
-    let from_outside = cancel.clone();
-    let thread = std::thread::spawn(move || {
-        std::thread::sleep(Duration::from_millis(150));
-        from_outside.cancel();
-    });
     let patience = Patience { silence: Duration::from_secs(20), ..patience() };
-    let came = ask_with(Api::OpenaiChat, &server.url(), patience, &cancel);
+    let came = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while server.seen().is_empty() {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            std::thread::sleep(Duration::from_millis(50));
+            cancel.cancel();
+        });
+        ask_with(Api::OpenaiChat, &server.url(), patience, &cancel)
+    });
     assert_eq!(came.answer, Err(SummariserError::Cancelled));
-    thread.join().unwrap();
     server.wait_for_gone(1);
 }
 
