@@ -100,7 +100,7 @@ impl Inner {
             state.touch(&known);
             return Some(Seen { history: known, before, is_new, is_first: false, capped: 0, notes: Vec::new() });
         }
-        let envelope = if same_envelope { known.envelope.clone() } else { self.envelope(&known, &spans, body)? };
+        let envelope = if same_envelope { known.envelope.clone() } else { envelope_of(&known, &spans, body)? };
         let view = spans.view(body, known.format, old..spans.len());
         let messages = &view.transcript().messages;
         if messages.len() != spans.len() - old
@@ -130,19 +130,6 @@ impl Inner {
         let history = state.keep(history, Some(known), body, (self.options.histories, self.options.memory));
         let Admitted { fresh, notes, .. } = admitted;
         Some(Seen { history, before, is_new, is_first: false, capped: fresh, notes })
-    }
-
-    /// Reads what stands around the messages. `None` if it is of another model, or is not understood.
-    fn envelope(&self, known: &History, spans: &MessageSpans, body: &[u8]) -> Option<Envelope> {
-        let envelope = spans.envelope(body);
-        let options = ParseOptions::default().with_format(Some(known.format));
-        let document = parse(&envelope, &options).ok()?;
-        if document.previous().is_some() || !document.transcript().messages.is_empty() {
-            return None;
-        }
-        let mut meter = known.meter.lock().unwrap_or_else(PoisonError::into_inner);
-        let read = Envelope::of(&document, &mut meter);
-        (read.model == known.envelope.model).then_some(read)
     }
 
     /// Reads a request whole, under an epoch that is considered or the one that is known for it. Nothing is kept.
@@ -272,4 +259,17 @@ impl Inner {
         }
         threshold(&capacity, &self.options.policy, envelope.max_output)
     }
+}
+
+/// Reads what stands around the messages. `None` if it is of another model, or is not understood.
+fn envelope_of(known: &History, spans: &MessageSpans, body: &[u8]) -> Option<Envelope> {
+    let envelope = spans.envelope(body);
+    let options = ParseOptions::default().with_format(Some(known.format));
+    let document = parse(&envelope, &options).ok()?;
+    if document.previous().is_some() || !document.transcript().messages.is_empty() {
+        return None;
+    }
+    let mut meter = known.meter.lock().unwrap_or_else(PoisonError::into_inner);
+    let read = Envelope::of(&document, &mut meter);
+    (read.model == known.envelope.model).then_some(read)
 }
