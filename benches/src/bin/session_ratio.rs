@@ -100,7 +100,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         // A window in which the conversation is at the compaction threshold.
         let tight = session(tokens.0 * 100 / 87 + 20_000);
         begin(&tight, &whole);
-        let (_, made) = timed(|| later.run());
+        let ((), made) = timed(|| later.run());
         let mut adopted = Duration::ZERO;
         let mut after = Duration::MAX;
         let mut compacted = false;
@@ -114,7 +114,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             }
             later.run();
         }
-        let last = bodies.last().map_or(&whole[..0], Vec::as_slice);
+        let last = bodies.last().unwrap_or(&whole).as_slice();
         let copy = last.to_vec();
         let compared = best(|| black_box(&copy) == black_box(last));
         let value = best(|| {

@@ -11,7 +11,7 @@ use plimsoll::compact::{
     Carried, ContinuationParts, Epoch, Plan, PlanOptions, Summarise, acknowledgement, continuation, places, plan,
 };
 use plimsoll::id::{ArtifactId, EpochId, SessionId};
-use plimsoll::transcript::{Message, Obligations};
+use plimsoll::transcript::{Message, Obligations, ToolResult};
 use plimsoll::wire::{Document, ParseOptions, parse};
 use plimsoll_store::{Compaction, Store};
 
@@ -128,13 +128,13 @@ async fn try_make(brief: &Brief) -> Result<Made, Reason> {
         summary.fallback =
             because("the store cannot be used, and without it only an extract can be repeated".to_owned());
     }
-    let mut text = brief.continuation(&job, &summary, &name);
+    let mut text = framed(&job, &summary, &name);
     if (job.count)(&text) > summarise.continuation_budget {
         // It must shrink: what is over its bound gives way to what keeps to it.
         let extract = summarise::summarise(&embedded, &job, &brief.cancel, &watch).await.map_err(aborted)?;
         let reason = because(format!("it is over its bound of {} tokens", summarise.continuation_budget.0));
         summary = Summary { calls: summary.calls, usage: summary.usage, fallback: reason, ..extract };
-        text = brief.continuation(&job, &summary, &name);
+        text = framed(&job, &summary, &name);
     }
     if brief.cancel.is_cancelled() {
         return Err(aborted(Aborted));
@@ -172,7 +172,7 @@ fn unhashed() -> Reason {
 /// them as long as the epoch lives.
 fn named_in(sent: &Document<'_>, planned: &Summarise) -> Vec<ArtifactId> {
     let removed = sent.transcript().messages.get(planned.removed.clone()).unwrap_or(&[]);
-    let texts = removed.iter().flat_map(Message::results).flat_map(|result| result.texts());
+    let texts = removed.iter().flat_map(Message::results).flat_map(ToolResult::texts);
     let named = texts.filter_map(|text| Marker::find(&text.decode()).and_then(|(_, marker)| marker.id));
     let mut named: Vec<ArtifactId> = named.collect();
     named.sort();
@@ -257,17 +257,17 @@ impl Brief {
         };
         self.store.archive_body(&compaction).ok().map(|archived| archived.epoch)
     }
+}
 
-    /// Writes the continuation message.
-    fn continuation(&self, job: &Job<'_>, summary: &Summary, name: &EpochId) -> String {
-        let recall = Some(job.recall).filter(|recall| !recall.is_empty());
-        let name = name.to_string();
-        continuation(&ContinuationParts {
-            epoch: recall.unwrap_or(&name),
-            summary: &summary.text,
-            ledger: summary.facts.as_deref(),
-            keeps_tail: job.plan.tail_messages() > 0,
-            recall,
-        })
-    }
+/// Writes the continuation message.
+fn framed(job: &Job<'_>, summary: &Summary, name: &EpochId) -> String {
+    let recall = Some(job.recall).filter(|recall| !recall.is_empty());
+    let name = name.to_string();
+    continuation(&ContinuationParts {
+        epoch: recall.unwrap_or(&name),
+        summary: &summary.text,
+        ledger: summary.facts.as_deref(),
+        keeps_tail: job.plan.tail_messages() > 0,
+        recall,
+    })
 }

@@ -65,7 +65,7 @@ pub enum Begun<'b> {
     /// It may go out.
     Ready(Box<Prepared<'b>>),
     /// The context is full: a summary is being made, and the request is to be given again when it is there. Waiting is
-    /// [`Waiting::wait`] on a thread, or awaiting it.
+    /// [`Waiting::wait`](super::Waiting::wait) on a thread, or awaiting it.
     Waits(super::Waiting),
 }
 

@@ -29,7 +29,7 @@ pub(super) struct Leaf<'a> {
     /// The message's index in the view.
     pub(super) message: usize,
     /// Its number among the texts of the message's results.
-    pub(super) leaf: usize,
+    pub(super) number: usize,
     /// The inside of the JSON string that it is.
     pub(super) span: Span,
     pub(super) text: Text<'a>,
@@ -123,7 +123,7 @@ impl Leaf<'_> {
 pub(super) fn leaves<'a>(view: &Document<'a>) -> Vec<Leaf<'a>> {
     let mut leaves = Vec::new();
     for (index, message) in view.transcript().messages.iter().enumerate() {
-        let mut leaf = 0;
+        let mut number = 0;
         for result in message.results().filter(|result| result.kind == CallKind::Client) {
             let Some(call) = result.call_id else {
                 continue;
@@ -135,8 +135,8 @@ pub(super) fn leaves<'a>(view: &Document<'a>) -> Vec<Leaf<'a>> {
                 // Only what is a whole JSON string can be replaced by another.
                 if let Some(span) = string_inside(view.bytes(), text) {
                     let call = call.decode().into_owned();
-                    leaves.push(Leaf { message: index, leaf, span, text, call, part });
-                    leaf += 1;
+                    leaves.push(Leaf { message: index, number, span, text, call, part });
+                    number += 1;
                 }
             }
         }
@@ -188,7 +188,7 @@ pub(super) fn admit(
             None => fresh.push((leaf, key)),
         }
     }
-    admission.replay(&mut admitted, first, &seen, stored);
+    admission.replay(&mut admitted, first, &seen, stored.as_ref());
     admission.cap_new(&mut admitted, first, &fresh, tool_of);
     admitted.caps.sort_by_key(|cap| cap.span.start());
     admitted
@@ -196,7 +196,7 @@ pub(super) fn admit(
 
 impl Admitted {
     fn cap(&mut self, first: usize, leaf: &Leaf<'_>, with: Arc<[u8]>) {
-        self.caps.push(Cap { message: first + leaf.message, leaf: leaf.leaf, span: leaf.span, with });
+        self.caps.push(Cap { message: first + leaf.message, leaf: leaf.number, span: leaf.span, with });
     }
 
     fn decide(&mut self, first: usize, leaf: &Leaf<'_>, key: [u8; 32], shown: Option<&str>) {
@@ -226,7 +226,7 @@ impl Admission<'_> {
         admitted: &mut Admitted,
         first: usize,
         seen: &[(&Leaf<'_>, [u8; 32])],
-        stored: Option<HashSet<String>>,
+        stored: Option<&HashSet<String>>,
     ) {
         let large = |leaf: &Leaf<'_>| leaf.text.raw().len() > SMALL;
         if !seen.iter().any(|(leaf, _)| large(leaf)) {

@@ -100,7 +100,7 @@ impl Inner {
             state.touch(&known);
             return Some(Seen { history: known, before, is_new, is_first: false, capped: 0, notes: Vec::new() });
         }
-        let envelope = if same_envelope { known.envelope.clone() } else { self.envelope(&known, &spans, body)? };
+        let envelope = if same_envelope { known.envelope.clone() } else { envelope_of(&known, &spans, body)? };
         let view = spans.view(body, known.format, old..spans.len());
         let messages = &view.transcript().messages;
         if messages.len() != spans.len() - old
@@ -119,7 +119,7 @@ impl Inner {
             }
         }
         let thresholds = self.thresholds(&envelope);
-        let mut admitted = self.admit(request, &view, old, &envelope, &thresholds, Some(&known));
+        let mut admitted = self.admit(request, &view, (old, 0..0), &envelope, &thresholds, Some(&known));
         let growth = Growth { body, spans, respelled: &respelled, envelope, view: &view, caps: &admitted.caps };
         let history = known.grow(growth)?;
         let mut state = self.state();
@@ -130,19 +130,6 @@ impl Inner {
         let history = state.keep(history, Some(known), body, (self.options.histories, self.options.memory));
         let Admitted { fresh, notes, .. } = admitted;
         Some(Seen { history, before, is_new, is_first: false, capped: fresh, notes })
-    }
-
-    /// Reads what stands around the messages. `None` if it is of another model, or is not understood.
-    fn envelope(&self, known: &History, spans: &MessageSpans, body: &[u8]) -> Option<Envelope> {
-        let envelope = spans.envelope(body);
-        let options = ParseOptions::default().with_format(Some(known.format));
-        let document = parse(&envelope, &options).ok()?;
-        if document.previous().is_some() || !document.transcript().messages.is_empty() {
-            return None;
-        }
-        let mut meter = known.meter.lock().unwrap_or_else(PoisonError::into_inner);
-        let read = Envelope::of(&document, &mut meter);
-        (read.model == known.envelope.model).then_some(read)
     }
 
     /// Reads a request whole, under an epoch that is considered or the one that is known for it. Nothing is kept.
@@ -159,7 +146,9 @@ impl Inner {
         }
         let spans =
             MessageSpans::of(&document).ok_or_else(|| pass("its messages are no array of objects".to_owned()))?;
-        let chain = Chain::of(&document);
+        // What was just hashed is not hashed again.
+        let same = decided.map(|(_, history)| history).filter(|history| history.bytes == request.body);
+        let chain = same.map_or_else(|| Chain::of(&document), |history| history.chain.clone());
         let model = document.model().map(|model| model.decode().into_owned());
         let (known, before, (lineage, is_first), meter) = {
             let mut state = self.state();
@@ -188,9 +177,10 @@ impl Inner {
         };
         let envelope = Envelope::of(&document, &mut meter.lock().unwrap_or_else(PoisonError::into_inner));
         let thresholds = self.thresholds(&envelope);
-        let mut admitted = self.admit(request, &document, 0, &envelope, &thresholds, None);
-        notes.append(&mut admitted.notes);
         // What leaves needs no cap.
+        let left = in_force.as_ref().map_or(0..0, |in_force| in_force.epoch.removed.clone());
+        let mut admitted = self.admit(request, &document, (0, left), &envelope, &thresholds, None);
+        notes.append(&mut admitted.notes);
         let touched = |cap: &history::Cap| edits.iter().any(|edit| edit.span.contains(cap.span));
         admitted.caps.retain(|cap| !touched(cap));
         let mut all: Vec<Edit<'_>> = edits.clone();
@@ -219,12 +209,13 @@ impl Inner {
         &self,
         request: &Request<'_>,
         view: &Document<'_>,
-        first: usize,
+        (first, left): (usize, std::ops::Range<usize>),
         envelope: &Envelope,
         thresholds: &Thresholds,
         known: Option<&History>,
     ) -> Admitted {
-        let leaves = results::leaves(view);
+        let mut leaves = results::leaves(view);
+        leaves.retain(|leaf| !left.contains(&leaf.message));
         if leaves.is_empty() {
             return Admitted::default();
         }
@@ -254,7 +245,7 @@ impl Inner {
         let meter = self.state().meter(model.as_deref());
         let envelope = Envelope::of(document, &mut meter.lock().unwrap_or_else(PoisonError::into_inner));
         let thresholds = self.thresholds(&envelope);
-        let mut admitted = self.admit(request, document, 0, &envelope, &thresholds, None);
+        let mut admitted = self.admit(request, document, (0, 0..0), &envelope, &thresholds, None);
         self.state().decided.keep(&mut admitted);
         admitted
     }
@@ -272,4 +263,17 @@ impl Inner {
         }
         threshold(&capacity, &self.options.policy, envelope.max_output)
     }
+}
+
+/// Reads what stands around the messages. `None` if it is of another model, or is not understood.
+fn envelope_of(known: &History, spans: &MessageSpans, body: &[u8]) -> Option<Envelope> {
+    let envelope = spans.envelope(body);
+    let options = ParseOptions::default().with_format(Some(known.format));
+    let document = parse(&envelope, &options).ok()?;
+    if document.previous().is_some() || !document.transcript().messages.is_empty() {
+        return None;
+    }
+    let mut meter = known.meter.lock().unwrap_or_else(PoisonError::into_inner);
+    let read = Envelope::of(&document, &mut meter);
+    (read.model == known.envelope.model).then_some(read)
 }

@@ -150,13 +150,11 @@ impl State {
     /// The lineage of a history, and whether it is a new one: no history in memory begins alike.
     pub(super) fn lineage(&mut self, format: Format, chain: &Chain) -> (u64, bool) {
         let alike = |history: &&Arc<History>| history.format == format && history.chain.prefix(1) == chain.prefix(1);
-        match self.histories.iter().rev().find(alike) {
-            Some(history) => (history.lineage, false),
-            None => {
-                self.lineages += 1;
-                (self.lineages, true)
-            }
+        if let Some(history) = self.histories.iter().rev().find(alike) {
+            return (history.lineage, false);
         }
+        self.lineages += 1;
+        (self.lineages, true)
     }
 
     pub(super) fn breaker(&mut self, lineage: u64) -> &mut Breaker {

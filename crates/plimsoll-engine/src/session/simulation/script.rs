@@ -77,7 +77,7 @@ impl Backend for Flaky {
         self.up(&self.writes)?;
         if self.refuses_records.load(Ordering::SeqCst)
             && key.to_string().starts_with("epochs")
-            && key.to_string().ends_with(".json")
+            && key.to_string().contains(".json")
         {
             let source = std::io::Error::other("no records today");
             return Err(StoreError::Io { action: "write", path: PathBuf::from("memory"), source });
