@@ -198,7 +198,7 @@ fn archive(
     store: &Store,
     now: SystemTime,
 ) -> Result<(Made, EpochId), EngineError> {
-    let removed = removed_bytes(document, summarise);
+    let removed = removed_bytes(document, summarise.removed.clone(), &summarise.retained);
     let record = record(document, chain, summarise, &made, epoch)?;
     let store_as = |epoch: &EpochId, record: &str| {
         let (document, record) = (document.bytes(), record.as_bytes());
@@ -291,10 +291,13 @@ fn session_of(document: &Document<'_>, chain: &Chain) -> SessionId {
 }
 
 /// The byte ranges of a document that a plan removes: ascending, joined where they touch.
-fn removed_bytes(document: &Document<'_>, summarise: &Summarise) -> Vec<std::ops::Range<u64>> {
+pub(crate) fn removed_bytes(
+    document: &Document<'_>,
+    removed: std::ops::Range<usize>,
+    retained: &[usize],
+) -> Vec<std::ops::Range<u64>> {
     let messages = document.transcript().messages.iter().enumerate();
-    let leaving = messages
-        .filter(|(index, _)| summarise.removed.contains(index) && summarise.retained.binary_search(index).is_err());
+    let leaving = messages.filter(|(index, _)| removed.contains(index) && retained.binary_search(index).is_err());
     let mut entries: Vec<u32> = leaving.flat_map(|(_, message)| message.entries.iter().copied()).collect();
     entries.sort_unstable();
     entries.dedup();

@@ -12,11 +12,14 @@ pub mod install;
 mod compact;
 mod context;
 mod error;
+pub mod event;
 mod file;
 mod judge;
 mod report;
+pub mod session;
 pub mod skills;
 pub mod spill;
+pub mod summarise;
 
 pub use compact::{CompactOptions, Compacted, compact};
 pub use context::{Context, Large, Marks, Odd, context};

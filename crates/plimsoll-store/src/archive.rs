@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::time::{Duration, SystemTime};
 
 use plimsoll::Bytes;
-use plimsoll::id::{ArtifactId, EpochId, Record};
+use plimsoll::id::{ArtifactId, EpochId, Folder, Record, SessionId};
 
 use crate::backend::{Backend, Created};
 use crate::body::ArchivedDocument;
@@ -91,20 +91,70 @@ impl Store {
     /// [`StoreError::Ranges`] if the removed ranges are none of the document, and what the backend reports: nothing may
     /// be written in the document's place then.
     pub fn archive(&self, compaction: &Compaction<'_>) -> Result<Archived> {
-        let backend = self.backend();
-        let body = write_body(backend, compaction)?;
-        let key = Record::Epoch(body.epoch.clone()).key();
+        let body = self.archive_body(compaction)?;
+        let (record, first) = self.record_epoch(&body.epoch, compaction.record)?;
+        Ok(Archived { record, first, ..body })
+    }
+
+    /// Archives the document of a compaction alone: nothing is decided by that yet. Its record is not looked at.
+    ///
+    /// [`Archived::epoch`] is the recall id of what is archived, for the text that is to name it;
+    /// [`record_epoch`](Self::record_epoch) makes it a decision. A document that is never recorded expires like any other.
+    ///
+    /// ```
+    /// use std::time::SystemTime;
+    /// use plimsoll::id::{EpochId, SessionId};
+    /// use plimsoll_store::{Compaction, Store};
+    ///
+    /// let store = Store::memory();
+    /// let epoch = EpochId::new(&SessionId::new("s1"), &[7; 32]);
+    /// let now = SystemTime::now();
+    /// let body = store.archive_body(&Compaction {
+    ///     epoch: &epoch, document: b"old and new", removed: &[0..4], artifacts: &[], record: b"", now,
+    /// })?;
+    /// assert_eq!(store.epoch_record(&epoch)?, None);
+    /// let record = format!(r#"{{"summary":"...","artifact":"{}"}}"#, body.epoch);
+    /// let (holds, first) = store.record_epoch(&epoch, record.as_bytes())?;
+    /// assert!(first && holds == record.as_bytes());
+    /// # Ok::<(), plimsoll_store::StoreError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`archive`](Self::archive).
+    pub fn archive_body(&self, compaction: &Compaction<'_>) -> Result<Archived> {
+        write_body(self.backend(), compaction)
+    }
+
+    /// Records an epoch whose document is archived, and gives the record that holds: the first that was written, and
+    /// whether that is this one. Everyone uses it, whatever record they brought.
+    ///
+    /// # Errors
+    /// What the backend reports: nothing is decided then.
+    pub fn record_epoch(&self, epoch: &EpochId, record: &[u8]) -> Result<(Vec<u8>, bool)> {
+        let key = Record::Epoch(epoch.clone()).key();
         // The loop is for a record that is pruned between being met and being read.
         loop {
-            let created = backend.create(&key, &[compaction.record])?;
+            let created = self.backend().create(&key, &[record])?;
             if created != Created::Different {
-                let (record, first) = (compaction.record.to_vec(), created == Created::New);
-                return Ok(Archived { record, first, ..body });
+                return Ok((record.to_vec(), created == Created::New));
             }
-            if let Some(record) = backend.get(&key)? {
-                return Ok(Archived { record, first: false, ..body });
+            if let Some(record) = self.backend().get(&key)? {
+                return Ok((record, false));
             }
         }
+    }
+
+    /// Lists the epochs of a session that are recorded, by their plain names; opens nothing.
+    ///
+    /// # Errors
+    /// What the backend reports.
+    pub fn epochs(&self, session: &SessionId) -> Result<Vec<EpochId>> {
+        let records = self.backend().list(&Folder::EpochsOf(session.clone()))?.records;
+        let recorded = records.into_iter().filter_map(|entry| match entry.key.record() {
+            Some(Record::Epoch(epoch)) => Some(epoch),
+            _ => None,
+        });
+        Ok(recorded.collect())
     }
 
     /// Reads the record of an epoch; `None` if there is none.

@@ -81,17 +81,33 @@ impl Chain {
 
     /// Hashes the messages that a document has beyond those of this chain. The caller knows that it has only grown.
     pub fn grow(&mut self, document: &Document<'_>) {
-        let mut tape = Tape::default();
-        let mut canonical = Vec::new();
-        for message in document.transcript().messages.iter().skip(self.len()) {
-            canonical.clear();
-            write_message(document, message, &mut tape, &mut canonical);
-            let mut hasher = blake3::Hasher::new();
-            if let Some(before) = self.hashes.last() {
-                hasher.update(&before.0);
-            }
-            hasher.update(blake3::hash(&canonical).as_bytes());
-            self.hashes.push(ChainHash(*hasher.finalize().as_bytes()));
+        self.push_all(document, self.len());
+    }
+
+    /// Hashes all messages of a view as those that follow the messages of this chain: a view of what is new in a
+    /// request, such as [`MessageSpans::view`](crate::wire::MessageSpans::view) gives.
+    pub fn extend(&mut self, view: &Document<'_>) {
+        self.push_all(view, 0);
+    }
+
+    /// Whether the message of a view of one message means what this chain's message `index` means: it is the same, or
+    /// spelled otherwise.
+    pub fn repeats(&self, index: usize, view: &Document<'_>) -> bool {
+        let (Some(before), Some(after)) = (self.prefix(index), self.prefix(index.saturating_add(1))) else {
+            return false;
+        };
+        let mut messages = view.transcript().messages.iter();
+        let (mut tape, mut canonical) = (Tape::default(), Vec::new());
+        messages.next().is_some_and(|message| hash(before, view, message, &mut tape, &mut canonical) == after)
+    }
+
+    fn push_all(&mut self, document: &Document<'_>, from: usize) {
+        let (mut tape, mut canonical) = (Tape::default(), Vec::new());
+        for message in document.transcript().messages.iter().skip(from) {
+            let Some(before) = self.hashes.last().copied() else {
+                return;
+            };
+            self.hashes.push(hash(before, document, message, &mut tape, &mut canonical));
         }
     }
 
@@ -109,6 +125,22 @@ impl Chain {
     pub fn prefix(&self, messages: usize) -> Option<ChainHash> {
         self.hashes.get(messages).copied()
     }
+}
+
+/// The hash of a prefix that ends with this message.
+fn hash(
+    before: ChainHash,
+    document: &Document<'_>,
+    message: &Message<'_>,
+    tape: &mut Tape,
+    canonical: &mut Vec<u8>,
+) -> ChainHash {
+    canonical.clear();
+    write_message(document, message, tape, canonical);
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(&before.0);
+    hasher.update(blake3::hash(canonical).as_bytes());
+    ChainHash(*hasher.finalize().as_bytes())
 }
 
 /// Where a value stands: what may be left out or rewritten depends on it.

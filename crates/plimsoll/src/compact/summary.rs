@@ -1,6 +1,4 @@
 //! Reading a model's answer to the summary request: the draft is taken away, the summary unwrapped, broken tags endured.
-//!
-//!
 
 use std::ops::Range;
 
@@ -55,6 +53,40 @@ pub fn extract_summary(raw: &str) -> Result<String, SummaryError> {
     };
     let summary = squeeze(without_orphans(summary).trim());
     if summary.is_empty() { Err(SummaryError::Empty) } else { Ok(summary) }
+}
+
+/// What stands in an answer after its last summary block; `None` without one that is closed.
+pub(super) fn after_summary(raw: &str) -> Option<&str> {
+    let raw = unwrap_fence(raw.trim());
+    let closer = tags(raw).into_iter().rev().find(|tag| tag.name == Name::Summary && tag.closes)?;
+    raw.get(closer.place.end..)
+}
+
+/// A text without its code: of a fenced block only a line break stays, of a code span its backquotes.
+pub(super) fn outside_code(text: &str) -> String {
+    let mut outside = String::with_capacity(text.len());
+    let mut at = 0;
+    while let Some(found) = text.get(at..).and_then(|rest| rest.find(['`', '~'])) {
+        let start = at + found;
+        outside.push_str(text.get(at..start).unwrap_or(""));
+        let run = text.get(start..).map_or(1, |rest| rest.len() - rest.trim_start_matches(['`', '~']).len());
+        if let Some(len) = code(text, start) {
+            let inside = text.get(start..start + len).unwrap_or("");
+            outside.push_str(if inside.contains('\n') {
+                "\n"
+            } else if inside.starts_with('`') {
+                "``"
+            } else {
+                inside
+            });
+            at = start + len;
+        } else {
+            outside.push_str(text.get(start..start + run).unwrap_or(""));
+            at = start + run;
+        }
+    }
+    outside.push_str(text.get(at..).unwrap_or(""));
+    outside
 }
 
 /// Takes away what is left of tags: orphans never reach the user. Taking one away may bring another out of code.

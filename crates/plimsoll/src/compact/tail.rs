@@ -98,6 +98,27 @@ pub(super) fn has_sealed(messages: &[Message<'_>]) -> bool {
     blocks.any(|block| matches!(block.kind, BlockKind::Thinking { sealed: true, .. }))
 }
 
+/// Whether a turn goes on whose reasoning is bound to what precedes it: the model waits for results, or has just got
+/// some, and has signed or sealed reasoning in this turn. No epoch should begin there (rule: specification of
+/// compaction, *Putting it back*).
+///
+/// ```
+/// use plimsoll::compact::has_bound_turn;
+/// use plimsoll::wire::{ParseOptions, parse};
+/// let body = |signature: &str| format!(
+///     r#"{{"max_tokens":9,"messages":[{{"role":"user","content":"Hi"}},{{"role":"assistant","content":[
+///       {{"type":"thinking","thinking":"Look.","signature":"{signature}"}},{{"type":"tool_use","id":"a","name":"ls","input":{{}}}}]}},
+///       {{"role":"user","content":[{{"type":"tool_result","tool_use_id":"a","content":"x"}}]}}]}}"#
+/// );
+/// let bound = |body: String| has_bound_turn(parse(body.as_bytes(), &ParseOptions::default()).unwrap().transcript());
+/// assert!(bound(body("c2ln")) && !bound(body("")));
+/// ```
+pub fn has_bound_turn(transcript: &Transcript<'_>) -> bool {
+    let messages = &transcript.messages;
+    let turn = Turns::of(transcript).latest().unwrap_or(0..messages.len());
+    in_tool_loop(messages) && has_sealed(messages.get(turn).unwrap_or(&[]))
+}
+
 /// The thinking blocks that cannot stay when the prefix before `cut` changes: those of earlier turns.
 ///
 /// Only messages before `planned` count: later ones were signed over the changed prefix already. The turn that goes on

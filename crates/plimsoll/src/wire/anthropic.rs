@@ -49,7 +49,8 @@ pub(super) fn stray<'a>(document: &mut Document<'a>, value: Value<'_, 'a>, entry
     Some(Message::new(Role::Other, Author::Machinery, entry, vec![block]))
 }
 
-fn message<'a>(document: &mut Document<'a>, value: Value<'_, 'a>, entry: u32) -> Message<'a> {
+/// Reads one message.
+pub(super) fn message<'a>(document: &mut Document<'a>, value: Value<'_, 'a>, entry: u32) -> Message<'a> {
     if let Some(stray) = stray(document, value, entry) {
         return stray;
     }

@@ -19,16 +19,21 @@ pub(super) fn parse<'a>(document: &mut Document<'a>, root: Value<'_, 'a>) -> Res
     document.transcript.tools = anthropic::tools(root);
     for value in list.elements() {
         let entry = document.entry(value.span(), text(value, "id"));
-        let message = match constructed(value) {
-            Some(inner) => {
-                document.envelope = Envelope::Constructor;
-                message(document, inner, entry)
-            }
-            None => message(document, value, entry),
-        };
+        let message = element(document, value, entry);
         document.transcript.messages.push(message);
     }
     Ok(())
+}
+
+/// Reads an element of a list of messages.
+pub(super) fn element<'a>(document: &mut Document<'a>, value: Value<'_, 'a>, entry: u32) -> Message<'a> {
+    match constructed(value) {
+        Some(inner) => {
+            document.envelope = Envelope::Constructor;
+            message(document, inner, entry)
+        }
+        None => message(document, value, entry),
+    }
 }
 
 /// The message inside what `LangChain` serialised, if a value is one.

@@ -308,7 +308,7 @@ fn without_values(root: Value<'_, '_>, gone: &[Span]) -> Vec<Span> {
 }
 
 /// The bytes to remove so that some elements of an array are gone, each with one comma, while at least one stays.
-pub(super) fn without(elements: &[Span], gone: impl Fn(usize) -> bool) -> Vec<Span> {
+pub(crate) fn without(elements: &[Span], gone: impl Fn(usize) -> bool) -> Vec<Span> {
     let mut removals = Vec::new();
     let mut kept_before: Option<Span> = None;
     let mut index = 0;

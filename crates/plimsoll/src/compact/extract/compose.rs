@@ -9,7 +9,7 @@ use crate::compact::ledger::notation::{Fact, names_entry, reach_entry};
 use crate::compact::ledger::rank::Rank;
 use crate::compact::ledger::select::{Selection, facts};
 use crate::compact::ledger::{Ledger, LeftOut};
-use crate::compact::profile::Profile;
+use crate::compact::prompt::headings;
 use crate::units::Tokens;
 
 /// The lines that lead to entries; with them counted from the start, the first try mostly fits.
@@ -110,21 +110,6 @@ fn smallest(ledger: &Ledger, request: &Request<'_>) -> (String, Ledger) {
     }
     let parsed = Ledger::parse(&summary);
     (summary, parsed)
-}
-
-/// The nine headings.
-fn headings(profile: &Profile) -> [String; 9] {
-    [
-        "Primary request and intent".to_owned(),
-        "Key technical concepts".to_owned(),
-        profile.items_heading.clone().into_owned(),
-        "Errors and fixes".to_owned(),
-        "Problem solving".to_owned(),
-        "All user messages".to_owned(),
-        "Pending tasks".to_owned(),
-        "Current work".to_owned(),
-        "Context for continuing".to_owned(),
-    ]
 }
 
 /// Writes the sections.

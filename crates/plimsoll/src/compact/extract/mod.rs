@@ -20,7 +20,7 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 
 use super::ledger::gather::gather;
-use super::ledger::{Artifact, Ledger, line::one_line};
+use super::ledger::{Artifact, Ledger};
 use super::profile::Profile;
 use crate::transcript::{Author, Transcript};
 use crate::units::Tokens;
@@ -83,7 +83,7 @@ pub struct Carried {
 }
 
 impl Carried {
-    fn of(ledger: &Ledger) -> Self {
+    pub(super) fn of(ledger: &Ledger) -> Self {
         Self {
             user_messages: ledger.words.len(),
             constraints: ledger.constraints(),
@@ -131,11 +131,7 @@ impl Carried {
 pub fn extract(transcript: &Transcript<'_>, removed: Range<usize>, request: &Request<'_>) -> Extract {
     let (mut ledger, trail) = gather(transcript, removed.clone());
     if !request.recall.is_empty() {
-        let what = match ledger.turns {
-            0 => format!("{} messages", removed.len()),
-            turns => format!("{} messages, up to message {turns} of the user", removed.len()),
-        };
-        ledger.artifacts.push(Artifact { id: one_line(request.recall, 300), what });
+        ledger.artifacts.push(Artifact::of_messages(request.recall, removed.len(), ledger.turns));
     }
     let rest = transcript.messages.get(removed.end..).unwrap_or(&[]);
     let follows = if rest.first().is_some_and(|message| message.author == Author::User) && !request.splits_turn {

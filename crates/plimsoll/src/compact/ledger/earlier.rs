@@ -4,7 +4,7 @@ use super::line::defuse;
 use crate::units::Tokens;
 
 /// Takes what an earlier summary tells out of what its program says around it.
-pub(super) fn told(text: &str) -> String {
+pub(crate) fn told(text: &str) -> String {
     // What programs put before and after it is addressed to the model that went on then.
     const BEFORE: [&str; 3] = ["\nSummary:\n", "\nSummary:\r\n", "<summary>"];
     const AFTER: [&str; 4] = [

@@ -124,6 +124,17 @@ pub struct Artifact {
     pub what: String,
 }
 
+impl Artifact {
+    /// What a compaction removed: so many messages, up to a message of the user.
+    pub(crate) fn of_messages(id: &str, messages: usize, turns: u32) -> Self {
+        let what = match turns {
+            0 => format!("{messages} messages"),
+            turns => format!("{messages} messages, up to message {turns} of the user"),
+        };
+        Self { id: line::one_line(id, 300), what }
+    }
+}
+
 /// How many facts of each kind were left out for lack of room.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]

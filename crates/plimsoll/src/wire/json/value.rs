@@ -91,7 +91,7 @@ impl<'t, 'a> Value<'t, 'a> {
     }
 
     /// The fields of this object as pairs of key and value, each with its place; nothing for other kinds.
-    pub(in crate::wire) fn members(self) -> impl Iterator<Item = (Self, Self)> {
+    pub(crate) fn members(self) -> impl Iterator<Item = (Self, Self)> {
         self.fields().map(move |(_, value)| {
             // A key's node stands right before its value's.
             let index = value.index.saturating_sub(1);

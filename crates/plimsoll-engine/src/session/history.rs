@@ -1,0 +1,462 @@
+//! `History`: one conversation as it was last sent, with all that was read, hashed, counted and decided about it.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use plimsoll::Tokens;
+use plimsoll::budget::{Counting, Meter};
+use plimsoll::compact::{Chain, ChainHash, Epoch};
+use plimsoll::id::EpochId;
+use plimsoll::token::Method;
+use plimsoll::transcript::{BlockKind, CallKind};
+use plimsoll::wire::{Document, Edit, Format, MessageSpans, Span, splice};
+
+use super::report::At;
+
+/// An epoch that is in force for a history. Clones share what is known of its record.
+#[derive(Debug, Clone)]
+pub(super) struct InForce {
+    pub(super) epoch: Arc<Epoch>,
+    /// The name of its record.
+    pub(super) id: EpochId,
+    /// Whether it is recorded in the store.
+    durable: Arc<AtomicBool>,
+    /// The day on which its replay was noted in the store.
+    noted: Arc<AtomicU64>,
+}
+
+impl InForce {
+    pub(super) fn new(epoch: Epoch, id: EpochId, durable: bool) -> Self {
+        let durable = Arc::new(AtomicBool::new(durable));
+        Self { epoch: Arc::new(epoch), id, durable, noted: Arc::default() }
+    }
+
+    /// What `restore` takes.
+    pub(super) fn name(&self) -> String {
+        self.epoch.artifact.clone().unwrap_or_else(|| self.id.to_string())
+    }
+
+    pub(super) fn is_durable(&self) -> bool {
+        self.durable.load(Ordering::Acquire)
+    }
+
+    pub(super) fn made_durable(&self) {
+        self.durable.store(true, Ordering::Release);
+    }
+
+    /// Whether its replay is to be noted on this day; says so once.
+    pub(super) fn is_to_be_noted(&self, day: u64) -> bool {
+        self.is_durable() && self.noted.swap(day, Ordering::AcqRel) != day
+    }
+}
+
+/// What stands around the messages, as far as it matters.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Envelope {
+    pub(super) model: Option<String>,
+    pub(super) max_output: Option<Tokens>,
+    /// The tokens of the system prompt and of the tools.
+    pub(super) system: Tokens,
+    pub(super) tools: Tokens,
+    /// Tells one list of tools from another.
+    pub(super) tools_hash: Option<blake3::Hash>,
+    /// Whether Plimsoll's recall tool is among them.
+    pub(super) has_recall: bool,
+    pub(super) method: Option<Method>,
+}
+
+impl Envelope {
+    pub(super) fn of(document: &Document<'_>, meter: &mut Meter<Counting>) -> Self {
+        let measure = meter.measure(document);
+        let tools = &document.transcript().tools;
+        let mut hasher = blake3::Hasher::new();
+        for tool in tools {
+            hasher.update(&(tool.span.len() as u64).to_le_bytes()).update(tool.span.of(document.bytes()));
+        }
+        Self {
+            model: document.model().map(|model| model.decode().into_owned()),
+            max_output: document.max_output(),
+            system: measure.system,
+            tools: measure.tools,
+            tools_hash: (!tools.is_empty()).then(|| hasher.finalize()),
+            has_recall: tools.iter().any(|tool| tool.name.is_some_and(|name| is_recall(&name.decode()))),
+            method: Some(measure.method),
+        }
+    }
+
+    pub(super) fn tokens(&self) -> Tokens {
+        self.system + self.tools
+    }
+
+    /// Whether what was reported under this envelope says something under another.
+    fn keeps_anchor(&self, other: &Self) -> bool {
+        (&self.model, &self.tools_hash, self.system) == (&other.model, &other.tools_hash, other.system)
+    }
+}
+
+/// Whether a tool is Plimsoll's recall, under whatever name a client's way of naming tools gives it.
+pub(super) fn is_recall(name: &str) -> bool {
+    name == "recall" || (name.contains("plimsoll") && name.ends_with("recall"))
+}
+
+/// An end of an edit: a distance from where a message starts, or from where it ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Edge {
+    Start(u32, usize),
+    End(u32, usize),
+}
+
+/// An edit, by the messages it stands in, so that it finds its place when the messages move.
+#[derive(Debug, Clone)]
+struct Placed {
+    from: Edge,
+    to: Edge,
+    with: Arc<[u8]>,
+    /// Which text of the results of which message it replaces, where it is a cap.
+    cap: Option<(usize, usize)>,
+}
+
+/// The capped form of a text in a result.
+#[derive(Debug, Clone)]
+pub(super) struct Cap {
+    pub(super) message: usize,
+    /// The text's number among the texts of the message's results.
+    pub(super) leaf: usize,
+    /// Its place: the inside of a JSON string.
+    pub(super) span: Span,
+    /// What stands there.
+    pub(super) with: Arc<[u8]>,
+}
+
+/// The last reported usage: the truth about what stands before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Anchor {
+    pub(super) messages: usize,
+    pub(super) tokens: Tokens,
+}
+
+/// One conversation as it was last sent.
+#[derive(Debug)]
+pub(super) struct History {
+    pub(super) format: Format,
+    /// The body as it came; filled when the history is kept.
+    pub(super) bytes: Vec<u8>,
+    pub(super) spans: MessageSpans,
+    /// Over the messages as they came.
+    pub(super) chain: Chain,
+    /// Over the messages as they were sent; `None` while that is the same.
+    sent_chain: Option<Chain>,
+    pub(super) envelope: Envelope,
+    edits: Vec<Placed>,
+    pub(super) in_force: Option<InForce>,
+    /// The tokens of the messages as they came, and as they were sent.
+    pub(super) original_tokens: Tokens,
+    sent_tokens: Tokens,
+    /// The tokens of the messages as they were sent, summed up to each number of original messages from
+    /// `counted_from` on.
+    sums: Vec<Tokens>,
+    counted_from: usize,
+    pub(super) method: Method,
+    anchor: Mutex<Option<Anchor>>,
+    /// The names of the tools by the ids of their calls.
+    pub(super) tools: Arc<HashMap<String, String>>,
+    /// The index of the last message that begins a turn.
+    pub(super) latest_typed: Option<usize>,
+    /// The attempts at compaction that this history and its like share.
+    pub(super) lineage: u64,
+    /// Counts as the model does that it is for.
+    pub(super) meter: SharedMeter,
+}
+
+/// What counts the conversations of one model.
+pub(super) type SharedMeter = Arc<Mutex<Meter<Counting>>>;
+
+/// What is needed to make a history of a body that was read whole.
+pub(super) struct Read<'r, 'd> {
+    pub(super) document: &'r Document<'d>,
+    pub(super) spans: MessageSpans,
+    pub(super) chain: Chain,
+    pub(super) in_force: Option<InForce>,
+    /// The edits of the epoch.
+    pub(super) edits: &'r [Edit<'static>],
+    pub(super) caps: &'r [Cap],
+    pub(super) lineage: u64,
+}
+
+impl History {
+    /// Makes the history of a body that was read whole. `sent` is a view of what is sent.
+    pub(super) fn read(read: Read<'_, '_>, sent: &Document<'_>, shared: &SharedMeter) -> Self {
+        let Read { document, spans, chain, in_force, edits, caps, lineage } = read;
+        let meter = &mut *shared.lock().unwrap_or_else(PoisonError::into_inner);
+        let envelope = Envelope::of(document, meter);
+        let messages = spans.len();
+        let (original, measure) = if edits.is_empty() && caps.is_empty() {
+            let measure = meter.measure(document);
+            (measure.messages, measure)
+        } else {
+            (meter.measure(document).messages, meter.measure(sent))
+        };
+        let sent_chain = (!(edits.is_empty() && caps.is_empty())).then(|| Chain::of(sent));
+        let mut placed: Vec<Placed> =
+            edits.iter().filter_map(|edit| place(&spans, edit.span, &edit.with, None)).collect();
+        placed
+            .extend(caps.iter().filter_map(|cap| place(&spans, cap.span, &cap.with, Some((cap.message, cap.leaf)))));
+        let mut tools = HashMap::new();
+        note_tools(document, &mut tools);
+        let transcript = document.transcript();
+        Self {
+            format: document.format(),
+            bytes: Vec::new(),
+            latest_typed: transcript.messages.iter().rposition(begins_turn),
+            spans,
+            chain,
+            sent_chain,
+            envelope,
+            edits: placed,
+            in_force,
+            original_tokens: original,
+            sent_tokens: measure.messages,
+            sums: vec![measure.messages],
+            counted_from: messages,
+            method: measure.method,
+            anchor: Mutex::new(None),
+            tools: Arc::new(tools),
+            lineage,
+            meter: Arc::clone(shared),
+        }
+    }
+
+    /// How many messages there are.
+    pub(super) fn len(&self) -> usize {
+        self.spans.len()
+    }
+
+    /// The hash of all messages as they came.
+    pub(super) fn hash(&self) -> Option<ChainHash> {
+        self.chain.prefix(self.len())
+    }
+
+    pub(super) fn epoch(&self) -> Option<ChainHash> {
+        self.in_force.as_ref().map(|in_force| in_force.epoch.chain)
+    }
+
+    /// Where this history is now.
+    pub(super) fn at(&self) -> Option<At> {
+        Some(At { messages: self.len(), chain: self.hash()?, epoch: self.epoch() })
+    }
+
+    /// The hashes of the messages as they were sent.
+    pub(super) fn sent_chain(&self) -> &Chain {
+        self.sent_chain.as_ref().unwrap_or(&self.chain)
+    }
+
+    /// Whether what is sent is the body itself.
+    pub(super) fn is_unchanged(&self) -> bool {
+        self.edits.is_empty()
+    }
+
+    /// What was sent, of the body as it came.
+    pub(super) fn sent<'b>(&self, body: &'b [u8]) -> Cow<'b, [u8]> {
+        let edits = self.edits();
+        // The edits were placed by us, in order: what cannot be spliced goes as it came.
+        splice(body, &edits).unwrap_or(Cow::Borrowed(body))
+    }
+
+    /// The edits by bytes, in order.
+    pub(super) fn edits(&self) -> Vec<Edit<'_>> {
+        let edges = self.edits.iter().filter_map(|placed| {
+            let span = Span::new(self.offset(placed.from)?, self.offset(placed.to)?)?;
+            Some(Edit::replace(span, &placed.with[..]))
+        });
+        let mut edits: Vec<Edit<'_>> = edges.collect();
+        edits.sort_by_key(|edit| (edit.span.start(), edit.span.end()));
+        edits
+    }
+
+    fn offset(&self, edge: Edge) -> Option<usize> {
+        match edge {
+            Edge::Start(by, message) => Some(self.spans.message(message)?.start() + by as usize),
+            Edge::End(by, message) => self.spans.message(message)?.end().checked_sub(by as usize),
+        }
+    }
+
+    /// What is sent counts this much by the static counter.
+    pub(super) fn counted(&self) -> Tokens {
+        self.envelope.tokens() + self.sent_tokens
+    }
+
+    /// What came counts this much by the static counter.
+    pub(super) fn counted_as_it_came(&self) -> Tokens {
+        self.envelope.tokens() + self.original_tokens
+    }
+
+    /// What is sent counts this much: by the last usage and what came after it, where there is one.
+    pub(super) fn used(&self) -> (Tokens, Method) {
+        match self.anchor() {
+            Some(anchor) => {
+                let after = self.sent_tokens - self.sum(anchor.messages);
+                (anchor.tokens + after, Method::Reported)
+            }
+            None => (self.counted(), self.method),
+        }
+    }
+
+    fn sum(&self, messages: usize) -> Tokens {
+        let at = messages.saturating_sub(self.counted_from);
+        self.sums.get(at).copied().unwrap_or(self.sent_tokens)
+    }
+
+    pub(super) fn anchor(&self) -> Option<Anchor> {
+        *self.anchor.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes a reported usage, if it is of no earlier place than the one that is known.
+    pub(super) fn set_anchor(&self, anchor: Anchor) -> bool {
+        if anchor.messages < self.counted_from || anchor.messages > self.len() {
+            return false;
+        }
+        let mut held = self.anchor.lock().unwrap_or_else(PoisonError::into_inner);
+        if held.is_none_or(|held| held.messages <= anchor.messages) {
+            *held = Some(anchor);
+        }
+        true
+    }
+
+    /// Makes the history that this one has grown to. `None` if decisions cannot be carried over: then it is read whole.
+    pub(super) fn grow(&self, growth: Growth<'_, '_>) -> Option<Self> {
+        let meter = &mut *self.meter.lock().unwrap_or_else(PoisonError::into_inner);
+        let Growth { body, spans, respelled, envelope, view, caps } = growth;
+        let mut edits = self.edits.clone();
+        for index in respelled {
+            let touches =
+                |edge: Edge| matches!(edge, Edge::Start(_, message) | Edge::End(_, message) if message == *index);
+            for edit in edits.iter_mut().filter(|edit| touches(edit.from) || touches(edit.to)) {
+                let whole = edit.from == Edge::Start(0, *index) || edit.to == Edge::End(0, *index);
+                match edit.cap {
+                    Some((_, leaf)) => {
+                        // The text stands elsewhere in the message now.
+                        let one = spans.view(body, self.format, *index..*index + 1);
+                        let span = super::results::leaf_span(&one, leaf)?;
+                        *edit = place(&spans, span, &edit.with, edit.cap)?;
+                    }
+                    None if whole => {}
+                    None => return None,
+                }
+            }
+        }
+        edits.extend(caps.iter().filter_map(|cap| place(&spans, cap.span, &cap.with, Some((cap.message, cap.leaf)))));
+        let old = self.len();
+        let mut chain = self.chain.clone();
+        chain.extend(view);
+        let anchor = self.anchor().filter(|_| envelope.keeps_anchor(&self.envelope));
+        let mut tools = Arc::clone(&self.tools);
+        if view.transcript().messages.iter().any(|message| message.calls().next().is_some()) {
+            note_tools(view, Arc::make_mut(&mut tools));
+        }
+        let typed = view.transcript().messages.iter().rposition(begins_turn).map(|index| old + index);
+        let measure = meter.measure(view);
+        let mut grown = Self {
+            format: self.format,
+            bytes: Vec::new(),
+            sent_chain: self.sent_chain.clone(),
+            envelope,
+            edits,
+            in_force: self.in_force.clone(),
+            original_tokens: self.original_tokens + measure.messages,
+            sent_tokens: self.sent_tokens,
+            sums: self.sums.clone(),
+            counted_from: self.counted_from,
+            method: self.method.max(measure.method),
+            anchor: Mutex::new(anchor),
+            tools,
+            latest_typed: typed.or(self.latest_typed),
+            lineage: self.lineage,
+            meter: Arc::clone(&self.meter),
+            spans,
+            chain,
+        };
+        if caps.is_empty() {
+            grown.count(measure.len(), |index| measure.message(index));
+            if let Some(sent) = &mut grown.sent_chain {
+                sent.extend(view);
+            }
+        } else {
+            // What is sent of the new messages is not what came: they are read as they are sent.
+            let sent = grown.sent(body);
+            let shift = |at: usize| {
+                let before = grown
+                    .edits()
+                    .iter()
+                    .filter(|edit| edit.span.end() <= at)
+                    .fold((0, 0), |(more, less), edit| (more + edit.with.len(), less + edit.span.len()));
+                at + before.0 - before.1
+            };
+            let new = grown.spans.messages().get(old..)?.iter();
+            let spans: Option<Vec<Span>> =
+                new.map(|span| Span::new(shift(span.start()), shift(span.end()))).collect();
+            let view = MessageSpans::view_spans(&sent, self.format, &spans?);
+            let measure = meter.measure(&view);
+            let mut sent_chain = self.sent_chain().clone();
+            sent_chain.extend(&view);
+            grown.sent_chain = Some(sent_chain);
+            grown.method = grown.method.max(measure.method);
+            grown.count(measure.len(), |index| measure.message(index));
+        }
+        Some(grown)
+    }
+
+    fn count(&mut self, messages: usize, tokens: impl Fn(usize) -> Tokens) {
+        for index in 0..messages {
+            self.sent_tokens += tokens(index);
+            self.sums.push(self.sent_tokens);
+        }
+    }
+}
+
+/// What a history has grown by.
+pub(super) struct Growth<'g, 'b> {
+    pub(super) body: &'b [u8],
+    pub(super) spans: MessageSpans,
+    pub(super) respelled: &'g [usize],
+    pub(super) envelope: Envelope,
+    /// A view of the new messages as they came.
+    pub(super) view: &'g Document<'b>,
+    /// The caps of their results.
+    pub(super) caps: &'g [Cap],
+}
+
+/// Whether a message begins a turn: a person typed it, and it answers no call.
+pub(super) fn begins_turn(message: &plimsoll::transcript::Message<'_>) -> bool {
+    message.is_typed() && message.results().next().is_none()
+}
+
+/// Notes which tool each call is of.
+pub(super) fn note_tools(document: &Document<'_>, tools: &mut HashMap<String, String>) {
+    for block in document.transcript().messages.iter().flat_map(|message| &message.blocks) {
+        if let BlockKind::ToolCall(call) = &block.kind
+            && call.kind == CallKind::Client
+            && let Some(id) = call.id
+        {
+            tools.insert(id.decode().into_owned(), call.name.decode().into_owned());
+        }
+    }
+}
+
+/// Finds the messages that an edit stands in.
+fn place(spans: &MessageSpans, span: Span, with: &[u8], cap: Option<(usize, usize)>) -> Option<Placed> {
+    let messages = spans.messages();
+    // The last message that begins at or before the edit, and the first that ends at or after it.
+    let from = messages.partition_point(|message| message.start() <= span.start()).checked_sub(1)?;
+    let to = messages.partition_point(|message| message.end() < span.end());
+    let narrow = |distance: usize| u32::try_from(distance).ok();
+    let from = Edge::Start(narrow(span.start().checked_sub(messages.get(from)?.start())?)?, from);
+    let to = match messages.get(to) {
+        Some(message) if span.end() > message.start() => Edge::End(narrow(message.end() - span.end())?, to),
+        // It ends between two messages, where the next one begins.
+        Some(message) => Edge::Start(narrow(span.end().checked_sub(message.start())?)?, to),
+        None => return None,
+    };
+    Some(Placed { from, to, with: with.into(), cap })
+}

@@ -1,0 +1,269 @@
+//! Making a summary: planned on what the model sees, recorded in terms of what the client sends.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use plimsoll::Tokens;
+use plimsoll::budget::{Count, Counting, Meter, Thresholds, Trigger};
+use plimsoll::compact::{
+    Carried, ContinuationParts, Epoch, Plan, PlanOptions, Summarise, acknowledgement, continuation, places, plan,
+};
+use plimsoll::id::{EpochId, SessionId};
+use plimsoll::transcript::Obligations;
+use plimsoll::wire::{Document, ParseOptions, parse};
+use plimsoll::{Bytes, budget};
+use plimsoll_store::{Compaction, Store};
+
+use super::ask;
+use super::history::History;
+use super::options::SessionOptions;
+use super::report::Reason;
+use super::work::Stage;
+use crate::compact::removed_bytes;
+use crate::event::Event;
+use crate::summarise::{Aborted, Cancel, Extract, Fallback, Job, Summariser, Summary};
+
+/// What a summary is made of, and by what.
+#[derive(Clone)]
+pub(super) struct Brief {
+    pub(super) history: Arc<History>,
+    pub(super) thresholds: Thresholds,
+    pub(super) trigger: Trigger,
+    pub(super) force: bool,
+    pub(super) instructions: Option<String>,
+    pub(super) options: Arc<SessionOptions>,
+    pub(super) meter: Arc<Mutex<Meter<Counting>>>,
+    pub(super) store: Store,
+    pub(super) session: SessionId,
+    pub(super) cancel: Cancel,
+    /// Asks nobody, and takes the extract.
+    pub(super) extract_only: bool,
+    /// Leaves the store alone: it has just failed.
+    pub(super) unstored: bool,
+}
+
+/// A summary that was made, as the epoch that it would be.
+pub(super) struct Made {
+    /// What it was made of.
+    brief: Brief,
+    pub(super) epoch: Epoch,
+    /// The name of the record.
+    pub(super) name: EpochId,
+    /// Whether the document is archived.
+    pub(super) archived: bool,
+    pub(super) told: Told,
+}
+
+impl Made {
+    /// What makes an extract at the same cut, and leaves the store alone.
+    pub(super) fn without_store(&self) -> Brief {
+        Brief { extract_only: true, unstored: true, cancel: Cancel::default(), ..self.brief.clone() }
+    }
+}
+
+impl fmt::Debug for Made {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Made").field("name", &self.name).field("told", &self.told).finish_non_exhaustive()
+    }
+}
+
+/// What is told of a summary.
+#[derive(Debug, Clone)]
+pub(super) struct Told {
+    pub(super) by: String,
+    pub(super) fallback: Option<Fallback>,
+    pub(super) carried: Carried,
+}
+
+/// Makes a summary, or says why there is none.
+pub(super) async fn make(brief: Brief) -> Stage {
+    match try_make(&brief).await {
+        Ok(made) => Stage::Made(Arc::new(made)),
+        Err(reason) => {
+            (brief.options.watch)(&Event::NotSummarised(reason.clone()));
+            Stage::Nothing(reason)
+        }
+    }
+}
+
+async fn try_make(brief: &Brief) -> Result<Made, Reason> {
+    let history = &brief.history;
+    let not_understood = |error: plimsoll::wire::ParseError| Reason::NotUnderstood(error.to_string());
+    let options = read_options(history);
+    let original = parse(&history.bytes, &options).map_err(not_understood)?;
+    let sent = history.sent(&history.bytes);
+    let document = parse(&sent, &options).map_err(not_understood)?;
+    let (summarise, recorded) = brief.plan(&document, &original)?;
+    (brief.options.watch)(&Event::Summarising { tokens: summarise.tokens_before });
+
+    let prefix = history.chain.prefix(recorded.removed.end).ok_or_else(unhashed)?;
+    let name = EpochId::new(&brief.session, prefix.as_bytes());
+    let artifact = brief.archive(&original, &recorded, &name);
+    let recall = artifact.as_ref().map(ToString::to_string);
+    // The lock is taken for as long as a text is counted.
+    let counting = brief.lock_meter().count().clone();
+    let count = |text: &str| counting.text(text);
+    let job = Job {
+        document: &document,
+        plan: &summarise,
+        profile: &brief.options.profile,
+        instructions: brief.instructions.as_deref().or(brief.options.instructions.as_deref()),
+        recall: recall.as_deref().unwrap_or_default(),
+        count: &count,
+    };
+    // Without a store nobody else could repeat what a model says; what is extracted, everybody can.
+    let embedded = Extract::default();
+    let alone = brief.extract_only || artifact.is_none();
+    let summariser: &dyn Summariser = if alone { &embedded } else { &*brief.options.summariser };
+    let aborted = |_| Reason::Skipped("the making of the summary was cancelled".to_owned());
+    let summary = ask::write(summariser, &job, &brief.cancel).await.map_err(aborted)?;
+    if brief.cancel.is_cancelled() {
+        return Err(aborted(Aborted));
+    }
+    let mut made = brief.compose(&job, &recorded, &summary, &name, artifact.as_ref())?;
+    if alone && !brief.extract_only && made.told.fallback.is_none() {
+        let asked = &brief.options.summariser.service().name;
+        if *asked != made.told.by {
+            let reason = "the store cannot be used, and without it only an extract can be repeated".to_owned();
+            made.told.fallback = Some(Fallback { from: asked.clone(), reason });
+        }
+    }
+    (brief.options.watch)(&Event::Summarised {
+        summarizer: made.told.by.clone(),
+        fallback: made.told.fallback.as_ref().map(|fallback| fallback.reason.clone()),
+        calls: summary.calls,
+        usage: summary.usage,
+    });
+    Ok(made)
+}
+
+/// How a body of a history is read again: as it was read before.
+pub(super) fn read_options(history: &History) -> ParseOptions {
+    ParseOptions::default().with_format(Some(history.format)).with_max_bytes(Bytes(u64::MAX))
+}
+
+fn unhashed() -> Reason {
+    Reason::Skipped("the history could not be hashed up to the cut; this is a fault of Plimsoll".to_owned())
+}
+
+impl Brief {
+    fn lock_meter(&self) -> std::sync::MutexGuard<'_, Meter<Counting>> {
+        self.meter.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Plans on what is sent, and says the plan in terms of what came.
+    fn plan(&self, sent: &Document<'_>, original: &Document<'_>) -> Result<(Summarise, Summarise), Reason> {
+        let mut measure = self.lock_meter().measure(sent);
+        let used = self.history.used().0;
+        measure.unrecorded = Some(used - measure.total).filter(|more| *more > Tokens::ZERO);
+        let mut thresholds = self.thresholds;
+        if self.trigger == Trigger::Threshold && measure.context() < thresholds.compact {
+            // It is planned ahead: what is due at the compaction threshold is made now.
+            thresholds.compact = thresholds.prepare;
+        }
+        let mut options = PlanOptions::new(sent.format(), self.trigger);
+        options.auto = self.options.policy.auto;
+        options.force = self.force;
+        let transcript = sent.transcript();
+        let summarise = match plan(transcript, &Obligations::of(transcript), &measure, &thresholds, &options) {
+            Plan::Summarise(summarise) => summarise,
+            Plan::Skipped(skip) => return Err(Reason::Skipped(skip.to_string())),
+            Plan::Infeasible { irreducible, limit } => return Err(Reason::Infeasible { irreducible, limit }),
+            other => return Err(Reason::Skipped(format!("a plan that this version cannot carry out: {other:?}"))),
+        };
+        let recorded = self.recorded(&summarise, sent, original)?;
+        Ok((summarise, recorded))
+    }
+
+    /// The plan in terms of the messages as they came.
+    fn recorded(
+        &self,
+        summarise: &Summarise,
+        sent: &Document<'_>,
+        original: &Document<'_>,
+    ) -> Result<Summarise, Reason> {
+        let messages = original.transcript().messages.len();
+        let Some(in_force) = &self.history.in_force else {
+            return Ok(summarise.clone());
+        };
+        let epoch = &in_force.epoch;
+        let there = sent.transcript().messages.len();
+        let places = places(original, &self.history.edits(), epoch.removed.clone(), &epoch.retained, there);
+        let places = places.ok_or_else(unhashed)?;
+        let after_cut = places.iter().skip(summarise.removed.end).find_map(|place| *place);
+        let Some(cut) = after_cut.filter(|cut| *cut > epoch.prefix) else {
+            return Err(Reason::Skipped("nothing came since the last compaction that could leave".to_owned()));
+        };
+        let retained = summarise.retained.iter().filter_map(|index| places.get(*index).copied().flatten());
+        let mut recorded = summarise.clone();
+        recorded.retained = retained.collect();
+        recorded.removed = epoch.removed.start..cut;
+        recorded.omitted = Vec::new();
+        recorded.messages = messages;
+        Ok(recorded)
+    }
+
+    /// Archives the document as it came; `None` if that cannot be done.
+    fn archive(&self, original: &Document<'_>, recorded: &Summarise, name: &EpochId) -> Option<EpochId> {
+        if self.unstored {
+            return None;
+        }
+        let compaction = Compaction {
+            epoch: name,
+            document: original.bytes(),
+            removed: &removed_bytes(original, recorded.removed.clone(), &recorded.retained),
+            artifacts: &[],
+            record: b"",
+            now: (self.options.clock)(),
+        };
+        self.store.archive_body(&compaction).ok().map(|archived| archived.epoch)
+    }
+
+    /// Puts together the epoch that a summary would be.
+    fn compose(
+        &self,
+        job: &Job<'_>,
+        recorded: &Summarise,
+        summary: &Summary,
+        name: &EpochId,
+        artifact: Option<&EpochId>,
+    ) -> Result<Made, Reason> {
+        let recall = artifact.map(ToString::to_string);
+        let named = recall.clone().unwrap_or_else(|| name.to_string());
+        let parts = |summary: &Summary| {
+            continuation(&ContinuationParts {
+                epoch: &named,
+                summary: &summary.text,
+                ledger: summary.facts.as_deref(),
+                keeps_tail: job.plan.tail_messages() > 0,
+                recall: recall.as_deref(),
+            })
+        };
+        let mut text = parts(summary);
+        let mut told = Told { by: summary.by.clone(), fallback: summary.fallback.clone(), carried: summary.carried };
+        let mut written = Cow::Borrowed(summary);
+        if (job.count)(&text) > job.plan.continuation_budget {
+            // It must shrink: what is over its bound gives way to what keeps to it.
+            let extract = ask::extract_of(job);
+            let reason = format!("it is over its bound of {} tokens", job.plan.continuation_budget.0);
+            told = Told {
+                by: extract.by.clone(),
+                fallback: Some(Fallback { from: summary.by.clone(), reason }),
+                carried: extract.carried,
+            };
+            text = parts(&extract);
+            written = Cow::Owned(extract);
+        }
+        let after = job.plan.fixed_tokens + job.plan.tail_tokens + (job.count)(&text) + budget::MESSAGE_OVERHEAD;
+        let epoch =
+            Epoch::new(self.history.format, &self.history.chain, recorded, text, acknowledgement().to_owned(), after);
+        let mut epoch = epoch.ok_or_else(unhashed)?;
+        epoch.summary.clone_from(&written.text);
+        epoch.ledger = serde_json::to_value(&written.ledger).unwrap_or_default();
+        epoch.artifact = recall;
+        epoch.policy =
+            serde_json::json!({ "trigger": self.trigger, "summarizer": told.by, "thresholds": self.thresholds });
+        Ok(Made { brief: self.clone(), epoch, name: name.clone(), archived: artifact.is_some(), told })
+    }
+}

@@ -1,0 +1,273 @@
+//! Seeing what a request is: what of it is known is compared, what is new is read, what was decided is repeated.
+
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError};
+
+use plimsoll::Bytes;
+use plimsoll::budget::{Capacity, Thresholds, threshold};
+use plimsoll::cap;
+use plimsoll::compact::Chain;
+use plimsoll::model::{Catalogue, Lookup as Known};
+use plimsoll::transcript::BlockKind;
+use plimsoll::wire::{Document, Edit, Grown, MessageSpans, ParseOptions, parse, splice};
+
+use super::history::{Envelope, Growth, History, InForce, Read, begins_turn};
+use super::report::{Prefix, Reason, Request};
+use super::results::{self, Admission, Admitted};
+use super::state::SentBefore;
+use super::{Inner, history};
+
+/// A request as it is seen.
+#[derive(Debug)]
+pub(super) struct Seen {
+    pub(super) history: Arc<History>,
+    /// What was sent before.
+    pub(super) before: Option<SentBefore>,
+    /// Whether it has messages that no earlier request had.
+    pub(super) is_new: bool,
+    /// Whether this process meets the history for the first time.
+    pub(super) is_first: bool,
+    /// How many texts of new results were capped.
+    pub(super) capped: usize,
+    pub(super) notes: Vec<Reason>,
+}
+
+impl Seen {
+    /// How what goes out relates to what was sent before.
+    pub(super) fn prefix(&self) -> Prefix {
+        let Some(before) = &self.before else {
+            return Prefix::New;
+        };
+        if before.is_extended_by(&self.history) {
+            Prefix::Extends
+        } else if before.epoch != self.history.epoch() {
+            Prefix::Epoch
+        } else if self.history.in_force.is_some() {
+            Prefix::Released
+        } else {
+            Prefix::Broken
+        }
+    }
+}
+
+/// A request that was read whole, before anything of it is kept.
+pub(super) struct Laid {
+    pub(super) history: History,
+    before: Option<SentBefore>,
+    is_first: bool,
+    admitted: Admitted,
+}
+
+/// A body that has no history here.
+pub(super) enum Unseen<'b> {
+    /// It goes as it came.
+    Passed(Reason),
+    /// The history stands on the server: its results are capped, and that is all.
+    Results(Box<Document<'b>>),
+}
+
+impl Inner {
+    /// Sees what a request is.
+    pub(super) fn see<'b>(&self, request: &Request<'b>) -> Result<Seen, Unseen<'b>> {
+        let candidates = self.state().candidates(request.format);
+        for known in candidates {
+            let grown = known
+                .spans
+                .grown(&known.bytes, request.body, request.format, |index, view| known.chain.repeats(index, view));
+            if let Some(grown) = grown {
+                match self.grow(request, known, grown) {
+                    Some(seen) => return Ok(seen),
+                    None => break,
+                }
+            }
+        }
+        self.lay(request, None).map(|laid| self.settle(request, laid))
+    }
+
+    /// Takes over what is known of a history that the request continues. `None` if it has to be read whole after all.
+    fn grow(&self, request: &Request<'_>, known: Arc<History>, grown: Grown) -> Option<Seen> {
+        let Grown { spans, respelled, same_envelope, .. } = grown;
+        let (old, body) = (known.len(), request.body);
+        let is_new = spans.len() > old;
+        let before = Some(SentBefore::of(&known));
+        if !is_new && respelled.is_empty() && same_envelope && known.bytes.len() == body.len() {
+            let mut state = self.state();
+            if state.epoch_for(known.format, &known.chain).map(|found| found.epoch.chain) != known.epoch() {
+                return None;
+            }
+            state.touch(&known);
+            return Some(Seen { history: known, before, is_new, is_first: false, capped: 0, notes: Vec::new() });
+        }
+        let envelope = if same_envelope { known.envelope.clone() } else { self.envelope(&known, &spans, body)? };
+        let view = spans.view(body, known.format, old..spans.len());
+        let messages = &view.transcript().messages;
+        if messages.len() != spans.len() - old
+            || messages
+                .iter()
+                .flat_map(|message| &message.blocks)
+                .any(|block| matches!(block.kind, BlockKind::Compaction(_)))
+        {
+            return None;
+        }
+        if let Some(in_force) = &known.in_force {
+            // A new turn releases reasoning that was kept only while the one before it went on.
+            let loose = known.latest_typed.unwrap_or(0) < in_force.epoch.messages;
+            if loose && messages.iter().any(begins_turn) {
+                return None;
+            }
+        }
+        let thresholds = self.thresholds(&envelope);
+        let mut admitted = self.admit(request, &view, old, &envelope, &thresholds, Some(&known));
+        let growth = Growth { body, spans, respelled: &respelled, envelope, view: &view, caps: &admitted.caps };
+        let history = known.grow(growth)?;
+        let mut state = self.state();
+        state.decided.keep(&mut admitted);
+        if state.epoch_for(history.format, &history.chain).map(|found| found.epoch.chain) != history.epoch() {
+            return None;
+        }
+        let history = state.keep(history, Some(known), body, (self.options.histories, self.options.memory));
+        let Admitted { fresh, notes, .. } = admitted;
+        Some(Seen { history, before, is_new, is_first: false, capped: fresh, notes })
+    }
+
+    /// Reads what stands around the messages. `None` if it is of another model, or is not understood.
+    fn envelope(&self, known: &History, spans: &MessageSpans, body: &[u8]) -> Option<Envelope> {
+        let envelope = spans.envelope(body);
+        let options = ParseOptions::default().with_format(Some(known.format));
+        let document = parse(&envelope, &options).ok()?;
+        if document.previous().is_some() || !document.transcript().messages.is_empty() {
+            return None;
+        }
+        let mut meter = known.meter.lock().unwrap_or_else(PoisonError::into_inner);
+        let read = Envelope::of(&document, &mut meter);
+        (read.model == known.envelope.model).then_some(read)
+    }
+
+    /// Reads a request whole, under an epoch that is considered or the one that is known for it. Nothing is kept.
+    pub(super) fn lay<'b>(
+        &self,
+        request: &Request<'b>,
+        decided: Option<(&InForce, &History)>,
+    ) -> Result<Laid, Unseen<'b>> {
+        let pass = |reason: String| Unseen::Passed(Reason::NotUnderstood(reason));
+        let options = ParseOptions::default().with_format(Some(request.format)).with_max_bytes(Bytes(u64::MAX));
+        let document = parse(request.body, &options).map_err(|error| pass(error.to_string()))?;
+        if document.previous().is_some() {
+            return Err(Unseen::Results(Box::new(document)));
+        }
+        let spans =
+            MessageSpans::of(&document).ok_or_else(|| pass("its messages are no array of objects".to_owned()))?;
+        let chain = Chain::of(&document);
+        let model = document.model().map(|model| model.decode().into_owned());
+        let (known, before, (lineage, is_first), meter) = {
+            let mut state = self.state();
+            let before = state.grown_from(request.format, &chain).map(|history| SentBefore::of(&history));
+            let known = state.epoch_for(request.format, &chain);
+            let lineage = match decided {
+                Some((_, history)) => (history.lineage, false),
+                None => state.lineage(request.format, &chain),
+            };
+            (known, before, lineage, state.meter(model.as_deref()))
+        };
+        let mut notes = Vec::new();
+        let in_force = decided.map(|(in_force, _)| in_force.clone()).or(known);
+        let replayed =
+            in_force.map(|in_force| in_force.epoch.replay(&document, &chain).map(|edits| (in_force, edits)));
+        let (in_force, edits) = match replayed {
+            Some(Ok((in_force, edits))) => (Some(in_force), edits),
+            Some(Err(error)) => {
+                if decided.is_some() {
+                    return Err(Unseen::Passed(Reason::NotReplayed(error.to_string())));
+                }
+                notes.push(Reason::NotReplayed(error.to_string()));
+                (None, Vec::new())
+            }
+            None => (None, Vec::new()),
+        };
+        let envelope = Envelope::of(&document, &mut meter.lock().unwrap_or_else(PoisonError::into_inner));
+        let thresholds = self.thresholds(&envelope);
+        let mut admitted = self.admit(request, &document, 0, &envelope, &thresholds, None);
+        notes.append(&mut admitted.notes);
+        // What leaves needs no cap.
+        let touched = |cap: &history::Cap| edits.iter().any(|edit| edit.span.contains(cap.span));
+        admitted.caps.retain(|cap| !touched(cap));
+        let mut all: Vec<Edit<'_>> = edits.clone();
+        all.extend(admitted.caps.iter().map(|cap| Edit::replace(cap.span, &cap.with[..])));
+        all.sort_by_key(|edit| (edit.span.start(), edit.span.end()));
+        let sent = splice(request.body, &all).map_err(|error| pass(error.to_string()))?;
+        let sent = parse(&sent, &options).map_err(|error| pass(error.to_string()))?;
+        let read = Read { document: &document, spans, chain, in_force, edits: &edits, caps: &admitted.caps, lineage };
+        let history = History::read(read, &sent, &meter);
+        Ok(Laid { history, before, is_first, admitted: Admitted { notes, ..admitted } })
+    }
+
+    /// Keeps what was laid out: from now on it is what was sent.
+    pub(super) fn settle(&self, request: &Request<'_>, laid: Laid) -> Seen {
+        let Laid { history, before, is_first, mut admitted } = laid;
+        let mut state = self.state();
+        state.decided.keep(&mut admitted);
+        let older = state.grown_from(request.format, &history.chain);
+        let is_new = older.as_ref().is_none_or(|older| older.len() < history.len());
+        let history = state.keep(history, older, request.body, (self.options.histories, self.options.memory));
+        Seen { history, before, is_new, is_first, capped: admitted.fresh, notes: admitted.notes }
+    }
+
+    /// Decides about the results in a view, or repeats what was decided.
+    fn admit(
+        &self,
+        request: &Request<'_>,
+        view: &Document<'_>,
+        first: usize,
+        envelope: &Envelope,
+        thresholds: &Thresholds,
+        known: Option<&History>,
+    ) -> Admitted {
+        let leaves = results::leaves(view);
+        if leaves.is_empty() {
+            return Admitted::default();
+        }
+        let decided = self.state().decided.of(&leaves);
+        let used = known.map_or(envelope.tokens(), |known| known.used().0);
+        let each = self.options.cap.unwrap_or_else(|| cap::for_budget(thresholds.budget));
+        let together = cap::batch_for_budget(thresholds.budget).bytes().max(each.bytes());
+        let admission = Admission {
+            store: &self.store,
+            session: &self.id,
+            recaller: request.recaller.unwrap_or(self.options.recaller),
+            has_recall: envelope.has_recall,
+            each: each.bytes(),
+            together,
+            room: cap::Cap::Tokens(thresholds.hard - used).bytes(),
+            now: (self.options.clock)(),
+        };
+        let mut named = HashMap::new();
+        super::history::note_tools(view, &mut named);
+        let tool_of = |call: &str| named.get(call).or_else(|| known?.tools.get(call)).cloned();
+        results::admit(&admission, view, first, &leaves, &tool_of, decided)
+    }
+
+    /// Caps the new results of a body whose history stands on the server.
+    pub(super) fn admit_alone<'b>(&self, request: &Request<'b>, document: &Document<'b>) -> Admitted {
+        let model = document.model().map(|model| model.decode().into_owned());
+        let meter = self.state().meter(model.as_deref());
+        let envelope = Envelope::of(document, &mut meter.lock().unwrap_or_else(PoisonError::into_inner));
+        let thresholds = self.thresholds(&envelope);
+        let mut admitted = self.admit(request, document, 0, &envelope, &thresholds, None);
+        self.state().decided.keep(&mut admitted);
+        admitted
+    }
+
+    /// The thresholds of a request.
+    pub(super) fn thresholds(&self, envelope: &Envelope) -> Thresholds {
+        let mut capacity = self.options.capacity.unwrap_or_else(|| {
+            match envelope.model.as_deref().map(|model| Catalogue::embedded().lookup(model)) {
+                Some(Known::Known(limits)) => Capacity::from(&limits),
+                _ => Capacity::default(),
+            }
+        });
+        if let Some(learned) = self.state().learned.get(&envelope.model).copied() {
+            capacity.max_input = Some(capacity.max_input.map_or(learned, |known| known.min(learned)));
+        }
+        threshold(&capacity, &self.options.policy, envelope.max_output)
+    }
+}

@@ -1,0 +1,122 @@
+//! Summarisers: whoever writes the summary of what leaves a conversation, behind one small interface.
+//!
+//! A [`Summariser`] is asked once and answers once, or says which way it failed. What its answer is worth is decided by
+//! others. Nothing here changes a document or a store.
+
+mod answer;
+mod cancel;
+mod drive;
+mod error;
+mod extract;
+
+pub use answer::{Answer, Progress, Service};
+pub use cancel::{Cancel, Cancelled};
+pub use drive::{Aborted, Fallback, Job, Summary};
+pub use error::{SummariserError, Waited};
+pub use extract::Extract;
+pub use plimsoll::wire::Stop;
+
+use std::fmt;
+use std::pin::Pin;
+
+use plimsoll::Tokens;
+use plimsoll::wire::Format;
+
+/// A future that can be kept in a struct and sent to another thread.
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// Writes the summary of the part of a conversation that a plan removes.
+///
+/// A summariser only answers: it decides nothing about its answer, stores nothing and changes nothing. Dropping the
+/// future, or [`SummaryRequest::cancel`], ends the call; an answer that comes later is nobody's.
+///
+/// ```
+/// use plimsoll_engine::summarise::{Answer, BoxFuture, Service, Summariser, SummariserError, SummaryRequest};
+///
+/// #[derive(Debug)]
+/// struct Parrot(Service);
+///
+/// impl Summariser for Parrot {
+///     fn service(&self) -> &Service {
+///         &self.0
+///     }
+///
+///     fn summarise<'a>(&'a self, _: SummaryRequest<'a>) -> BoxFuture<'a, Result<Answer, SummariserError>> {
+///         Box::pin(async { Ok(Answer::ended("<summary>…</summary>")) })
+///     }
+/// }
+///
+/// let parrot: Box<dyn Summariser> = Box::new(Parrot(Service::named("parrot")));
+/// assert_eq!(parrot.service().name, "parrot");
+/// ```
+pub trait Summariser: fmt::Debug + Send + Sync {
+    /// Says who answers, in which format it is asked, and what it can take.
+    fn service(&self) -> &Service;
+
+    /// Asks for one summary.
+    ///
+    /// # Errors
+    /// [`SummariserError`], one variant for each way in which it can fail. Retries of what may pass by itself (a limit
+    /// on requests, a server that is down) have been made by then.
+    fn summarise<'a>(&'a self, request: SummaryRequest<'a>) -> BoxFuture<'a, Result<Answer, SummariserError>>;
+}
+
+/// What a summariser is asked.
+#[derive(Clone, Copy)]
+#[non_exhaustive]
+pub struct SummaryRequest<'a> {
+    /// What the summary is of, for summarisers that read it themselves.
+    pub job: &'a Job<'a>,
+    /// The words for a model; they have been counted, and fit its window beside `max_output`.
+    pub prompt: Prompt<'a>,
+    /// The most that may be written, draft and reasoning included.
+    pub max_output: Tokens,
+    /// Ends the call.
+    pub cancel: &'a Cancel,
+    /// Is told how far the call is.
+    pub progress: &'a (dyn Fn(Progress) + Send + Sync),
+}
+
+impl<'a> SummaryRequest<'a> {
+    /// Makes a request without a bound on the output that nobody watches.
+    pub fn new(job: &'a Job<'a>, prompt: Prompt<'a>, cancel: &'a Cancel) -> Self {
+        Self { job, prompt, max_output: Tokens::MAX, cancel, progress: &|_| {} }
+    }
+}
+
+impl fmt::Debug for SummaryRequest<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // What is asked holds the conversation: it is not for logs.
+        let size = match self.prompt {
+            Prompt::Nothing => 0,
+            Prompt::Body { bytes, .. } => bytes.len(),
+            Prompt::Text { system, user } => system.len() + user.len(),
+        };
+        f.debug_struct("SummaryRequest")
+            .field("bytes", &size)
+            .field("max_output", &self.max_output)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What is put to a model.
+#[derive(Clone, Copy)]
+pub enum Prompt<'a> {
+    /// Nothing: the summariser needs no model.
+    Nothing,
+    /// The conversation's own request body up to the cut, with the instruction as its last user message: everything else
+    /// in it is as it was, so that its cached prefix is read again. Streaming and the output limit are set on sending.
+    Body {
+        /// The body's format, which is the service's own.
+        format: Format,
+        /// The body.
+        bytes: &'a [u8],
+    },
+    /// The conversation rendered as text, between the instruction's two ends.
+    Text {
+        /// What stands as the system prompt; empty for none.
+        system: &'a str,
+        /// The one user message.
+        user: &'a str,
+    },
+}

@@ -1,0 +1,42 @@
+//! Request bodies of one message, written as text.
+
+use super::{Api, Summariser};
+use crate::units::Tokens;
+use crate::wire::quote;
+
+/// Writes a request whose only message is `text`.
+pub(super) fn body(to: &Summariser<'_>, text: &str, output: Tokens) -> Vec<u8> {
+    let (model, text, stream) = (quote(to.model), quote(text), to.stream);
+    let output = output.0;
+    match to.api {
+        Api::Anthropic => format!(
+            r#"{{"model":{model},"max_tokens":{output},"stream":{stream},"messages":[{{"role":"user","content":{text}}}]}}"#
+        ),
+        Api::OpenaiChat => {
+            let limit = output_key(to.model);
+            let usage = if stream { r#","stream_options":{"include_usage":true}"# } else { "" };
+            format!(
+                r#"{{"model":{model},"{limit}":{output},"stream":{stream}{usage},"messages":[{{"role":"user","content":{text}}}]}}"#
+            )
+        }
+        Api::OpenaiResponses => format!(
+            r#"{{"model":{model},"max_output_tokens":{output},"stream":{stream},"store":false,"input":[{}]}}"#,
+            item(&text)
+        ),
+    }
+    .into_bytes()
+}
+
+/// A message of the user among the items of Responses; `text` is a JSON string.
+pub(super) fn item(text: &str) -> String {
+    format!(r#"{{"type":"message","role":"user","content":[{{"type":"input_text","text":{text}}}]}}"#)
+}
+
+/// How the output limit of a chat completion is called: `OpenAI`'s reasoning models refuse the old name, and other
+/// servers may not know the new one.
+pub(super) fn output_key(model: &str) -> &'static str {
+    let name = model.rsplit('/').next().unwrap_or(model).to_ascii_lowercase();
+    let open = name.starts_with("gpt-oss");
+    let own = ["gpt-", "chatgpt-", "o1", "o3", "o4"].iter().any(|start| name.starts_with(start));
+    if own && !open { "max_completion_tokens" } else { "max_tokens" }
+}
