@@ -64,6 +64,8 @@ pub(crate) enum Command {
     Uninstall(crate::cmd::install::UninstallArgs),
     Config(ConfigArgs),
     Run(crate::cmd::run::RunArgs),
+    Serve(crate::cmd::serve::ServeArgs),
+    Wrap(crate::cmd::wrap::WrapArgs),
     Completions(CompletionsArgs),
 }
 

@@ -64,6 +64,8 @@ fn run(cli: &Cli, output: &mut Output) -> anyhow::Result<Done> {
         Command::Hook(_) => Ok(Done::Yes),
         Command::Config(arguments) => cmd::config::run(arguments, &cli.global, output),
         Command::Run(arguments) => cmd::run::run(arguments, &cli.global, output),
+        Command::Serve(arguments) => cmd::serve::run(arguments, &cli.global, output),
+        Command::Wrap(arguments) => cmd::wrap::run(arguments, &cli.global),
         Command::Completions(arguments) => cmd::completions::run(arguments, output),
     }
 }

@@ -25,6 +25,7 @@ pub(crate) fn answer(own: Own, method: &Method, shared: &Arc<Shared>) -> Respons
         }
         Own::Ready => text("ready\n".to_owned(), "text/plain"),
         Own::Metrics => text(shared.metrics.text(), "text/plain; version=0.0.4"),
-        Own::Hello => Response::new(Answer::Whole(None)),
+        // Without sessions there is nothing to recall.
+        Own::Hello | Own::Mcp | Own::Recall => Response::new(Answer::Whole(None)),
     }
 }

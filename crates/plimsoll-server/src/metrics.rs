@@ -1,8 +1,13 @@
 //! What the gateway counts, and how that is read: the text format of Prometheus, version 0.0.4.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
+
+use plimsoll::token::Method;
+use plimsoll_engine::event::Event;
+use plimsoll_engine::session::{Prefix, Reason, RequestReport};
 
 use crate::gateway::{Ask, End, Upstream};
 
@@ -22,6 +27,64 @@ const ENDS: [(End, &str); 6] = [
     (End::Unreachable, "unreachable"),
     (End::Refused, "refused"),
 ];
+
+/// How what is sent relates to what was sent, and how each is called.
+const PREFIXES: [(Prefix, &str); 5] = [
+    (Prefix::New, "new"),
+    (Prefix::Extends, "extends"),
+    (Prefix::Epoch, "epoch"),
+    (Prefix::Released, "released"),
+    (Prefix::Broken, "broken"),
+];
+/// How counts are obtained.
+const METHODS: [(Method, &str); 4] = [
+    (Method::Exact, "exact"),
+    (Method::Reported, "reported"),
+    (Method::Calibrated, "calibrated"),
+    (Method::Estimated, "estimated"),
+];
+/// Why requests go out as they came, or not as they should.
+const REASONS: [&str; 19] = [
+    "asked",
+    "signed",
+    "coding-unknown",
+    "coding-broken",
+    "too-large-decoded",
+    "not-understood",
+    "server-history",
+    "auto-off",
+    "stopped",
+    "infeasible",
+    "skipped",
+    "ineffective",
+    "summary-late",
+    "store",
+    "unsaved",
+    "not-replayed",
+    "replay-only",
+    "shadow",
+    "other",
+];
+
+/// The word for a reason, without the detail, which may hold anything.
+pub(crate) fn label(reason: &Reason) -> &'static str {
+    match reason {
+        Reason::NotUnderstood(_) => "not-understood",
+        Reason::ServerHistory => "server-history",
+        Reason::AutoOff => "auto-off",
+        Reason::Stopped(_) => "stopped",
+        Reason::Infeasible { .. } => "infeasible",
+        Reason::Skipped(_) => "skipped",
+        Reason::Ineffective { .. } => "ineffective",
+        Reason::SummaryLate => "summary-late",
+        Reason::Store(_) => "store",
+        Reason::Unsaved(_) => "unsaved",
+        Reason::NotReplayed(_) => "not-replayed",
+        Reason::ReplayOnly => "replay-only",
+        Reason::Shadow => "shadow",
+        _ => "other",
+    }
+}
 
 /// Times, in buckets.
 #[derive(Debug, Default)]
@@ -73,6 +136,22 @@ pub(crate) struct Metrics {
     refused: AtomicU64,
     request_bytes: AtomicU64,
     answer_bytes: AtomicU64,
+    /// Tokens as they came and as they went out, by how they were counted.
+    tokens: [[AtomicU64; 2]; METHODS.len()],
+    prefixes: [AtomicU64; PREFIXES.len()],
+    reasons: [AtomicU64; REASONS.len()],
+    capped: AtomicU64,
+    epochs: AtomicU64,
+    /// Tokens that have to be read into a cache anew, since an epoch changed what stands before them.
+    rewritten: AtomicU64,
+    summaries: AtomicU64,
+    /// Tokens that summarisers used.
+    summarising: AtomicU64,
+    recovered: AtomicU64,
+    lost: AtomicU64,
+    truncated: AtomicU64,
+    /// Bytes that were recalled.
+    pub(crate) recalled: Arc<AtomicU64>,
     /// Time in the gateway.
     pub(crate) added: Times,
     /// Time to the first byte of an answer's body.
@@ -91,6 +170,18 @@ impl Metrics {
             refused: AtomicU64::new(0),
             request_bytes: AtomicU64::new(0),
             answer_bytes: AtomicU64::new(0),
+            tokens: Default::default(),
+            prefixes: Default::default(),
+            reasons: Default::default(),
+            capped: AtomicU64::new(0),
+            epochs: AtomicU64::new(0),
+            rewritten: AtomicU64::new(0),
+            summaries: AtomicU64::new(0),
+            summarising: AtomicU64::new(0),
+            recovered: AtomicU64::new(0),
+            lost: AtomicU64::new(0),
+            truncated: AtomicU64::new(0),
+            recalled: Arc::default(),
             added: Times::default(),
             first_byte: Times::default(),
         }
@@ -123,6 +214,50 @@ impl Metrics {
         self.answer_bytes.fetch_add(answer, Relaxed);
     }
 
+    /// A request goes out as it came though sessions are kept.
+    pub(crate) fn bypassed(&self, reason: &str) {
+        if let Some(count) = REASONS.iter().position(|other| *other == reason).and_then(|p| self.reasons.get(p)) {
+            count.fetch_add(1, Relaxed);
+        }
+    }
+
+    /// A session made a request ready. Tokens of requests that ask for no answer are nobody's savings.
+    pub(crate) fn prepared(&self, report: &RequestReport, answers: bool) {
+        report.notes.iter().for_each(|reason| self.bypassed(label(reason)));
+        self.capped.fetch_add(report.capped as u64, Relaxed);
+        let prefix = PREFIXES.iter().position(|(other, _)| *other == report.prefix);
+        if let Some(count) = prefix.and_then(|place| self.prefixes.get(place)) {
+            count.fetch_add(1, Relaxed);
+        }
+        if !answers {
+            return;
+        }
+        let method = METHODS.iter().position(|(other, _)| *other == report.method);
+        if let Some([before, after]) = method.and_then(|place| self.tokens.get(place)) {
+            before.fetch_add(report.tokens_before.0, Relaxed);
+            after.fetch_add(report.tokens_after.0, Relaxed);
+        }
+        if report.prefix == Prefix::Epoch {
+            self.rewritten.fetch_add(report.tokens_after.0, Relaxed);
+        }
+    }
+
+    /// Something happened in a session.
+    pub(crate) fn happened(&self, event: &Event) {
+        match event {
+            Event::Compacted(_) => self.epochs.fetch_add(1, Relaxed),
+            Event::Summarised { usage, .. } => {
+                let used = usage.context().0.saturating_add(usage.output.0);
+                self.summarising.fetch_add(used, Relaxed);
+                self.summaries.fetch_add(1, Relaxed)
+            }
+            Event::Overflow { recovered: true } => self.recovered.fetch_add(1, Relaxed),
+            Event::Overflow { recovered: false } => self.lost.fetch_add(1, Relaxed),
+            Event::Truncated { .. } => self.truncated.fetch_add(1, Relaxed),
+            _ => 0,
+        };
+    }
+
     /// Somebody who may not use the gateway was turned away.
     pub(crate) fn refused(&self) {
         self.refused.fetch_add(1, Relaxed);
@@ -135,6 +270,52 @@ impl Metrics {
 
     pub(crate) fn disconnected(&self) {
         self.connections.fetch_sub(1, Relaxed);
+    }
+
+    fn write_kept(&self, text: &mut String) {
+        let (mut before, mut after) = (0, 0);
+        for (place, (name, about)) in [
+            ("plimsoll_tokens_before_total", "Tokens of requests as they came, by how they were counted."),
+            ("plimsoll_tokens_after_total", "Tokens of requests as they went out, by how they were counted."),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            head(text, name, "counter", about);
+            for ((_, method), tokens) in METHODS.iter().zip(&self.tokens) {
+                let value = tokens.get(place).map_or(0, |tokens| tokens.load(Relaxed));
+                let _ = writeln!(text, "{name}{{method=\"{method}\"}} {value}");
+                if place == 0 { before += value } else { after += value }
+            }
+        }
+        // What a provider's cache saves is not ours; what an epoch makes it read anew is our cost.
+        let signed = |value: u64| i128::from(value);
+        let costs = [&self.summarising, &self.rewritten].map(|cost| signed(cost.load(Relaxed))).iter().sum::<i128>();
+        let net = signed(before) - signed(after) - costs - signed(self.recalled.load(Relaxed) / 4);
+        head(text, "plimsoll_tokens_saved_net", "gauge", "Tokens not sent, less summaries, caches rewritten and recalls.");
+        let _ = writeln!(text, "plimsoll_tokens_saved_net {net}");
+        head(text, "plimsoll_prefix_total", "counter", "Requests by how they relate to the one sent before.");
+        for ((_, name), count) in PREFIXES.iter().zip(&self.prefixes) {
+            let _ = writeln!(text, "plimsoll_prefix_total{{prefix=\"{name}\"}} {}", count.load(Relaxed));
+        }
+        head(text, "plimsoll_notes_total", "counter", "Why requests went out as they came, or not as they should.");
+        for (name, count) in REASONS.iter().zip(&self.reasons) {
+            let _ = writeln!(text, "plimsoll_notes_total{{reason=\"{name}\"}} {}", count.load(Relaxed));
+        }
+        for (name, about, value) in [
+            ("plimsoll_capped_total", "Texts of tool results that were capped.", &self.capped),
+            ("plimsoll_epochs_total", "Compactions that were put in place.", &self.epochs),
+            ("plimsoll_rewritten_tokens_total", "Tokens that an epoch made caches read anew.", &self.rewritten),
+            ("plimsoll_summaries_total", "Summaries that were made.", &self.summaries),
+            ("plimsoll_summary_tokens_total", "Tokens that summarisers used.", &self.summarising),
+            ("plimsoll_overflows_recovered_total", "Requests too long that were compacted and sent again.", &self.recovered),
+            ("plimsoll_overflows_passed_total", "Requests too long whose error the client got.", &self.lost),
+            ("plimsoll_truncated_total", "Answers to requests of which a server seems to have dropped a part.", &self.truncated),
+            ("plimsoll_recalled_bytes_total", "Bytes that were recalled.", &self.recalled),
+        ] {
+            head(text, name, "counter", about);
+            let _ = writeln!(text, "{name} {}", value.load(Relaxed));
+        }
     }
 
     /// Writes everything as text.
@@ -169,6 +350,7 @@ impl Metrics {
             head(&mut text, name, kind, about);
             let _ = writeln!(text, "{name} {}", value.load(Relaxed));
         }
+        self.write_kept(&mut text);
         self.added.write(&mut text, "plimsoll_added_seconds", "Time that requests spent in the gateway itself.");
         self.first_byte.write(&mut text, "plimsoll_first_byte_seconds", "Time from a request to its answer's first byte.");
         text

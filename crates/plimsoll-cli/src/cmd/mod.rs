@@ -13,5 +13,7 @@ pub(crate) mod models;
 pub(crate) mod recall;
 pub(crate) mod restore;
 pub(crate) mod run;
+pub(crate) mod serve;
 pub(crate) mod skills;
 pub(crate) mod store;
+pub(crate) mod wrap;

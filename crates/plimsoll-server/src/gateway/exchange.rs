@@ -5,8 +5,11 @@ use std::time::{Duration, Instant, SystemTime};
 
 use serde::Serialize;
 
+use plimsoll_engine::session::{Prefix, RequestReport};
+
 use super::Shared;
 use super::route::Ask;
+use crate::metrics::label;
 
 /// How an exchange ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -37,7 +40,22 @@ pub(crate) struct Exchange {
     answer_bytes: u64,
     first_byte: Option<Duration>,
     added: Duration,
+    kept: Option<Inside>,
     end: End,
+}
+
+/// What the session said of a request: numbers, hashes and names.
+#[derive(Debug, Serialize)]
+struct Inside {
+    tokens_before: u64,
+    tokens_after: u64,
+    prefix: Prefix,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    epoch: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sent: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    notes: Vec<&'static str>,
 }
 
 /// A line of the log.
@@ -55,6 +73,8 @@ struct Line<'l> {
     first_byte_ms: Option<f64>,
     total_ms: f64,
     added_ms: f64,
+    #[serde(flatten)]
+    kept: Option<&'l Inside>,
 }
 
 impl Exchange {
@@ -70,6 +90,7 @@ impl Exchange {
             answer_bytes: 0,
             first_byte: None,
             added: Duration::ZERO,
+            kept: None,
             end: End::ClientGone,
         }
     }
@@ -82,6 +103,20 @@ impl Exchange {
     /// Notes time that the request spent in the gateway, and neither with the client nor with the upstream.
     pub(crate) fn spent(&mut self, time: Duration) {
         self.added += time;
+    }
+
+    /// Notes what the session said.
+    pub(crate) fn kept(&mut self, report: &RequestReport) {
+        if self.shared.options.log.is_some() {
+            self.kept = Some(Inside {
+                tokens_before: report.tokens_before.0,
+                tokens_after: report.tokens_after.0,
+                prefix: report.prefix,
+                epoch: report.epoch.clone(),
+                sent: report.sent.map(|hash| hash.to_string()),
+                notes: report.notes.iter().map(label).collect(),
+            });
+        }
     }
 
     /// Notes the status of the answer.
@@ -126,6 +161,7 @@ impl Drop for Exchange {
             first_byte_ms: self.first_byte.map(ms),
             total_ms: ms(self.began.elapsed()),
             added_ms: ms(self.added),
+            kept: self.kept.as_ref(),
         };
         if let Ok(line) = serde_json::to_string(&line) {
             log(&line);

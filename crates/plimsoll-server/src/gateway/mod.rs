@@ -8,17 +8,23 @@
 
 mod access;
 mod body;
+mod coding;
 mod connect;
 mod error;
 mod exchange;
 mod forward;
 mod headers;
+mod inside;
+mod keep;
 mod options;
 mod patient;
+mod recall;
 mod relay;
 mod route;
+mod tap;
 mod tunnel;
 mod upstream;
+mod wishes;
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -37,16 +43,18 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 
 pub use access::{KeyError, Keys};
+pub use keep::{Keep, Stores};
 pub use options::{Options, Sink};
 pub use upstream::{Kind, Upstream, UpstreamError};
 
 pub(crate) use exchange::End;
+pub(crate) use keep::Kept;
 pub(crate) use relay::Answer;
 pub(crate) use route::{Ask, Own};
 
 use crate::metrics::Metrics;
 use crate::{ServerError, health};
-use access::{Access, Refusal, may_listen};
+use access::{Access, Caller, Refusal, may_listen};
 use connect::Client;
 use error::Fault;
 use forward::Bound;
@@ -60,7 +68,8 @@ const FAREWELL: Duration = Duration::from_secs(10);
 pub(crate) struct Shared {
     pub(crate) options: Options,
     access: Access,
-    pub(crate) metrics: Metrics,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) kept: Option<Kept>,
     client: Client,
     upgrading: Client,
     pub(crate) stopping: AtomicBool,
@@ -91,9 +100,10 @@ impl Gateway {
             hosts: options.allowed_hosts.clone(),
             origins: options.allowed_origins.clone(),
         };
-        let metrics = Metrics::new(&options.upstreams);
+        let metrics = Arc::new(Metrics::new(&options.upstreams));
+        let kept = options.keep.as_ref().map(|keep| Kept::new(keep, &metrics));
         let stopping = AtomicBool::new(false);
-        let shared = Arc::new(Shared { options, access, metrics, client, upgrading, stopping });
+        let shared = Arc::new(Shared { options, access, metrics, kept, client, upgrading, stopping });
         Ok(Self { shared, listener, address: local })
     }
 
@@ -213,16 +223,27 @@ async fn answer(shared: &Arc<Shared>, request: Request<Incoming>) -> Response<An
     let authority = request.uri().authority();
     let open = matches!(found, Route::Own(Own::Health | Own::Ready | Own::Hello));
     let caller = if open {
-        shared.access.check_names(request.headers(), authority).map(|()| Vec::new())
+        shared.access.check_names(request.headers(), authority).map(|()| Caller { tenant: None, ours: Vec::new() })
     } else {
-        shared.access.check(request.headers(), authority).map(|caller| caller.ours)
+        shared.access.check(request.headers(), authority)
     };
-    let ours = match caller {
-        Ok(ours) => ours,
+    let Caller { tenant, ours } = match caller {
+        Ok(caller) => caller,
         Err(refusal @ Refusal::NoKey) => return refuse(StatusCode::UNAUTHORIZED, refusal.to_string()),
         Err(refusal) => return refuse(StatusCode::FORBIDDEN, refusal.to_string()),
     };
     let (place, path, ask) = match found {
+        Route::Own(own @ (Own::Mcp | Own::Recall)) => {
+            let Some(kept) = &shared.kept else {
+                return Fault::new(StatusCode::NOT_FOUND, "nothing is kept here: it was started with --passthrough")
+                    .answer(None);
+            };
+            let tenant = tenant.as_deref();
+            return match own {
+                Own::Mcp => recall::mcp(shared, kept, tenant, request).await,
+                _ => recall::plain(shared, kept, tenant, &target).await,
+            };
+        }
         Route::Own(own) => return health::answer(own, request.method(), shared),
         Route::To { upstream, path, ask, .. } => (upstream, path.to_owned(), ask),
         Route::NoSuch(name) => {
@@ -231,10 +252,16 @@ async fn answer(shared: &Arc<Shared>, request: Request<Incoming>) -> Response<An
         }
         Route::Nowhere => return nowhere("nothing says which upstream this path belongs to", upstreams),
     };
+    let bypass = wishes::is_bypassed(request.headers(), &path);
+    let path = wishes::without_switch(&path);
+    if shared.kept.is_some() && !bypass && headers::wants_upgrade(request.headers()) && path.ends_with("/responses") {
+        // Inside a tunnel nothing could be kept; clients then ask over HTTP, as they do of servers without WebSocket.
+        return Fault::new(StatusCode::UPGRADE_REQUIRED, "responses are served over HTTP here").answer(kind);
+    }
     let Some(upstream) = upstreams.get(place) else {
         return nowhere("there is no such upstream", upstreams);
     };
-    Bound { shared, place, upstream, path, ask, kind, ours: &ours }.pass(request).await
+    Bound { shared, place, upstream, path, ask, kind, ours: &ours, tenant: tenant.as_deref(), bypass }.pass(request).await
 }
 
 fn nowhere(what: &str, upstreams: &[Upstream]) -> Response<Answer> {

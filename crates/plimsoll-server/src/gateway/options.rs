@@ -7,6 +7,7 @@ use std::time::Duration;
 use plimsoll::Bytes;
 
 use super::access::Keys;
+use super::keep::Keep;
 use super::upstream::{Kind, Upstream, UpstreamError};
 
 /// Takes a line of the log, without a line feed.
@@ -40,6 +41,8 @@ pub struct Options {
     pub header_timeout: Duration,
     /// How long a client may be silent inside a body, and take nothing of an answer.
     pub client_silence: Duration,
+    /// How conversations are kept inside their windows; without it, the gateway passes everything on as it is.
+    pub keep: Option<Keep>,
     /// Where one line of JSON a request goes: without content, headers, paths or queries.
     pub log: Option<Sink>,
 }
@@ -60,6 +63,7 @@ impl Default for Options {
             upstream_silence: Duration::from_secs(600),
             header_timeout: Duration::from_secs(60),
             client_silence: Duration::from_secs(120),
+            keep: None,
             log: None,
         }
     }

@@ -1,5 +1,7 @@
 //! Answers on their way to a client: frame by frame, as they come, and cut where they were cut.
 
+use std::collections::VecDeque;
+use std::convert::Infallible;
 use std::error::Error;
 use std::fmt;
 use std::pin::Pin;
@@ -9,10 +11,12 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{HeaderMap, Version, header};
 use http_body::{Body, Frame, SizeHint};
+use http_body_util::combinators::BoxBody;
 use hyper::body::Incoming;
 use tokio::time::{Instant, Sleep, sleep};
 
 use super::exchange::{End, Exchange};
+use super::tap::Tap;
 
 /// How long what came before a cut has to leave for the client before its connection is cut, too.
 const LINGER: Duration = Duration::from_millis(20);
@@ -21,6 +25,8 @@ const LINGER: Duration = Duration::from_millis(20);
 pub(crate) enum Answer {
     /// The gateway's own.
     Whole(Option<Bytes>),
+    /// The MCP server's.
+    Boxed(BoxBody<Bytes, Infallible>),
     /// An upstream's.
     Relay(Box<Relay>),
 }
@@ -50,6 +56,7 @@ impl Body for Answer {
     fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Broken>>> {
         match self.get_mut() {
             Self::Whole(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
+            Self::Boxed(body) => Pin::new(body).poll_frame(cx).map_err(|never| match never {}),
             Self::Relay(relay) => relay.poll(cx),
         }
     }
@@ -57,14 +64,16 @@ impl Body for Answer {
     fn is_end_stream(&self) -> bool {
         match self {
             Self::Whole(bytes) => bytes.is_none(),
-            Self::Relay(relay) => relay.inner.is_end_stream() && relay.broken.is_none(),
+            Self::Boxed(body) => body.is_end_stream(),
+            Self::Relay(relay) => relay.is_over(),
         }
     }
 
     fn size_hint(&self) -> SizeHint {
         match self {
             Self::Whole(bytes) => SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64)),
-            Self::Relay(relay) => relay.inner.size_hint(),
+            Self::Boxed(body) => body.size_hint(),
+            Self::Relay(relay) => relay.size_hint(),
         }
     }
 }
@@ -80,13 +89,46 @@ pub(crate) struct Relay {
     waiting: bool,
     /// Set when the answer broke off: what came before it is given time to leave.
     broken: Option<Pin<Box<Sleep>>>,
+    /// What of the answer was read already, to see what it says.
+    ahead: VecDeque<Bytes>,
+    tap: Option<Tap>,
     /// The end of the stream so far, where nothing but that says whether a stream that ended is complete.
     tail: Option<Tail>,
 }
 
 impl Relay {
     pub(crate) fn new(inner: Incoming, exchange: Exchange, silence: Duration, tail: Option<Tail>) -> Self {
-        Self { inner, exchange, silence, timer: None, waiting: false, broken: None, tail }
+        let (ahead, tap) = (VecDeque::new(), None);
+        Self { inner, exchange, silence, timer: None, waiting: false, broken: None, ahead, tap, tail }
+    }
+
+    /// Puts before it what was read of it already.
+    pub(crate) fn after(self, ahead: Vec<Bytes>) -> Self {
+        Self { ahead: ahead.into(), ..self }
+    }
+
+    /// Lets somebody read along.
+    pub(crate) fn tapped(self, tap: Option<Tap>) -> Self {
+        Self { tap, ..self }
+    }
+
+    fn is_over(&self) -> bool {
+        self.inner.is_end_stream() && self.broken.is_none() && self.ahead.is_empty()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        let ahead = self.ahead.iter().map(|bytes| bytes.len() as u64).sum::<u64>();
+        let mut hint = self.inner.size_hint();
+        if ahead > 0 {
+            let (lower, upper) = (hint.lower(), hint.upper());
+            hint.set_lower(0);
+            match upper {
+                Some(upper) => hint.set_upper(upper + ahead),
+                None => hint = SizeHint::new(),
+            }
+            hint.set_lower(lower + ahead);
+        }
+        hint
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Broken>>> {
@@ -94,14 +136,15 @@ impl Relay {
             ready!(broken.as_mut().poll(cx));
             return Poll::Ready(Some(Err(Broken)));
         }
+        if let Some(bytes) = self.ahead.pop_front() {
+            self.saw(&bytes);
+            return Poll::Ready(Some(Ok(Frame::data(bytes))));
+        }
         match Pin::new(&mut self.inner).poll_frame(cx) {
             Poll::Ready(Some(Ok(frame))) => {
                 self.waiting = false;
                 if let Some(data) = frame.data_ref() {
-                    self.exchange.received(data.len());
-                    if let Some(tail) = &mut self.tail {
-                        tail.push(data);
-                    }
+                    self.saw(data);
                 }
                 Poll::Ready(Some(Ok(frame)))
             }
@@ -126,6 +169,16 @@ impl Relay {
         }
     }
 
+    fn saw(&mut self, data: &Bytes) {
+        self.exchange.received(data.len());
+        if let Some(tail) = &mut self.tail {
+            tail.push(data);
+        }
+        if let Some(tap) = &mut self.tap {
+            tap.push(data);
+        }
+    }
+
     fn cut(&mut self, end: End, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Broken>>> {
         self.exchange.end(end);
         let mut linger = Box::pin(sleep(LINGER));
@@ -138,8 +191,12 @@ impl Relay {
 impl Drop for Relay {
     fn drop(&mut self) {
         // A client stops asking after the last byte of an answer whose length it knows.
-        if self.broken.is_none() && self.inner.is_end_stream() {
+        if self.is_over() {
             self.exchange.end(End::Complete);
+        }
+        // Of an answer that is not whole, too, what it used may be known.
+        if let Some(tap) = self.tap.take() {
+            tap.end();
         }
     }
 }

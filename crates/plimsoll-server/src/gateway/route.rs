@@ -13,6 +13,10 @@ pub(crate) enum Own {
     Ready,
     /// What it counted.
     Metrics,
+    /// Recall for MCP clients.
+    Mcp,
+    /// Recall for anybody.
+    Recall,
     /// What clients ask to see whether anybody is there.
     Hello,
 }
@@ -113,8 +117,12 @@ pub(crate) fn route<'r>(method: &Method, target: &'r str, headers: &HeaderMap, u
         "/health" if reads => return Route::Own(Own::Health),
         "/ready" if reads => return Route::Own(Own::Ready),
         "/metrics" if reads => return Route::Own(Own::Metrics),
+        "/mcp" => return Route::Own(Own::Mcp),
         "/" | "/api/hello" if method == Method::HEAD => return Route::Own(Own::Hello),
         _ => {}
+    }
+    if reads && path.starts_with(super::recall::PATH) {
+        return Route::Own(Own::Recall);
     }
     if let Some(rest) = target.strip_prefix("/u/") {
         let end = rest.find(['/', '?']).unwrap_or(rest.len());
