@@ -4,6 +4,7 @@ use plimsoll::Tokens;
 use plimsoll::transcript::Usage;
 
 use crate::session::{CompactionReport, Reason};
+use crate::summarise::Progress;
 
 /// Something that happened.
 #[derive(Debug, Clone, PartialEq)]
@@ -14,6 +15,8 @@ pub enum Event {
         /// What the conversation counts.
         tokens: Tokens,
     },
+    /// How far a summary is.
+    Progress(Progress),
     /// A summary was made. What it is for is not in place yet.
     Summarised {
         /// Who wrote it.
@@ -22,8 +25,8 @@ pub enum Event {
         fallback: Option<String>,
         /// How often a model was asked.
         calls: u32,
-        /// What that used.
-        usage: Usage,
+        /// What that used, as far as it was reported.
+        usage: Option<Usage>,
     },
     /// There is nothing to be put in place, and why.
     NotSummarised(Reason),

@@ -1,28 +1,26 @@
 //! Making a summary: planned on what the model sees, recorded in terms of what the client sends.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use plimsoll::Bytes;
 use plimsoll::Tokens;
-use plimsoll::budget::{Count, Counting, Meter, Thresholds, Trigger};
+use plimsoll::budget::{Count, Counting, MESSAGE_OVERHEAD, Measure, Meter, Thresholds, Trigger};
 use plimsoll::compact::{
     Carried, ContinuationParts, Epoch, Plan, PlanOptions, Summarise, acknowledgement, continuation, places, plan,
 };
 use plimsoll::id::{EpochId, SessionId};
 use plimsoll::transcript::Obligations;
 use plimsoll::wire::{Document, ParseOptions, parse};
-use plimsoll::{Bytes, budget};
 use plimsoll_store::{Compaction, Store};
 
-use super::ask;
 use super::history::History;
 use super::options::SessionOptions;
 use super::report::Reason;
 use super::work::Stage;
 use crate::compact::removed_bytes;
 use crate::event::Event;
-use crate::summarise::{Aborted, Cancel, Extract, Fallback, Job, Summariser, Summary};
+use crate::summarise::{self, Aborted, Cancel, Extract, Fallback, Job, Summariser, Summary};
 
 /// What a summary is made of, and by what.
 #[derive(Clone)]
@@ -88,24 +86,29 @@ pub(super) async fn make(brief: Brief) -> Stage {
 }
 
 async fn try_make(brief: &Brief) -> Result<Made, Reason> {
+    let aborted = |_: Aborted| Reason::Skipped("the making of the summary was cancelled".to_owned());
+    if brief.cancel.is_cancelled() {
+        return Err(aborted(Aborted));
+    }
     let history = &brief.history;
     let not_understood = |error: plimsoll::wire::ParseError| Reason::NotUnderstood(error.to_string());
     let options = read_options(history);
     let original = parse(&history.bytes, &options).map_err(not_understood)?;
     let sent = history.sent(&history.bytes);
     let document = parse(&sent, &options).map_err(not_understood)?;
-    let (summarise, recorded) = brief.plan(&document, &original)?;
+    let (measure, summarise, recorded) = brief.plan(&document, &original)?;
     (brief.options.watch)(&Event::Summarising { tokens: summarise.tokens_before });
 
     let prefix = history.chain.prefix(recorded.removed.end).ok_or_else(unhashed)?;
     let name = EpochId::new(&brief.session, prefix.as_bytes());
     let artifact = brief.archive(&original, &recorded, &name);
     let recall = artifact.as_ref().map(ToString::to_string);
-    // The lock is taken for as long as a text is counted.
+    // The lock is taken for as long as that takes; texts are counted without it.
     let counting = brief.lock_meter().count().clone();
     let count = |text: &str| counting.text(text);
     let job = Job {
         document: &document,
+        measure: &measure,
         plan: &summarise,
         profile: &brief.options.profile,
         instructions: brief.instructions.as_deref().or(brief.options.instructions.as_deref()),
@@ -114,28 +117,45 @@ async fn try_make(brief: &Brief) -> Result<Made, Reason> {
     };
     // Without a store nobody else could repeat what a model says; what is extracted, everybody can.
     let embedded = Extract::default();
+    let asked: &dyn Summariser = &*brief.options.summariser;
     let alone = brief.extract_only || artifact.is_none();
-    let summariser: &dyn Summariser = if alone { &embedded } else { &*brief.options.summariser };
-    let aborted = |_| Reason::Skipped("the making of the summary was cancelled".to_owned());
-    let summary = ask::write(summariser, &job, &brief.cancel).await.map_err(aborted)?;
+    let summariser = if alone { &embedded } else { asked };
+    let watch = |progress| (brief.options.watch)(&Event::Progress(progress));
+    let mut summary = summarise::summarise(summariser, &job, &brief.cancel, &watch).await.map_err(aborted)?;
+    let because = |reason: String| Some(Fallback { from: asked.service().name.clone(), reason });
+    if alone && !brief.extract_only && asked.service().name != summary.by {
+        summary.fallback =
+            because("the store cannot be used, and without it only an extract can be repeated".to_owned());
+    }
+    let mut text = brief.continuation(&job, &summary, &name);
+    if (job.count)(&text) > summarise.continuation_budget {
+        // It must shrink: what is over its bound gives way to what keeps to it.
+        let extract = summarise::summarise(&embedded, &job, &brief.cancel, &watch).await.map_err(aborted)?;
+        let reason = because(format!("it is over its bound of {} tokens", summarise.continuation_budget.0));
+        summary = Summary { calls: summary.calls, usage: summary.usage, fallback: reason, ..extract };
+        text = brief.continuation(&job, &summary, &name);
+    }
     if brief.cancel.is_cancelled() {
         return Err(aborted(Aborted));
     }
-    let mut made = brief.compose(&job, &recorded, &summary, &name, artifact.as_ref())?;
-    if alone && !brief.extract_only && made.told.fallback.is_none() {
-        let asked = &brief.options.summariser.service().name;
-        if *asked != made.told.by {
-            let reason = "the store cannot be used, and without it only an extract can be repeated".to_owned();
-            made.told.fallback = Some(Fallback { from: asked.clone(), reason });
-        }
-    }
     (brief.options.watch)(&Event::Summarised {
-        summarizer: made.told.by.clone(),
-        fallback: made.told.fallback.as_ref().map(|fallback| fallback.reason.clone()),
+        summarizer: summary.by.clone(),
+        fallback: summary.fallback.as_ref().map(|fallback| fallback.reason.clone()),
         calls: summary.calls,
         usage: summary.usage,
     });
-    Ok(made)
+    let after = summarise.fixed_tokens + summarise.tail_tokens + (job.count)(&text) + MESSAGE_OVERHEAD;
+    let acknowledged = acknowledgement().to_owned();
+    let epoch = Epoch::new(history.format, &history.chain, &recorded, text, acknowledged, after);
+    let mut epoch = epoch.ok_or_else(unhashed)?;
+    epoch.summary = summary.text;
+    epoch.ledger = serde_json::to_value(&summary.ledger).unwrap_or_default();
+    epoch.artifact = recall;
+    epoch.policy = serde_json::json!({
+        "trigger": brief.trigger, "summarizer": summary.by, "thresholds": brief.thresholds,
+    });
+    let told = Told { by: summary.by, fallback: summary.fallback, carried: summary.carried };
+    Ok(Made { brief: brief.clone(), epoch, name, archived: artifact.is_some(), told })
 }
 
 /// How a body of a history is read again: as it was read before.
@@ -153,7 +173,7 @@ impl Brief {
     }
 
     /// Plans on what is sent, and says the plan in terms of what came.
-    fn plan(&self, sent: &Document<'_>, original: &Document<'_>) -> Result<(Summarise, Summarise), Reason> {
+    fn plan(&self, sent: &Document<'_>, original: &Document<'_>) -> Result<(Measure, Summarise, Summarise), Reason> {
         let mut measure = self.lock_meter().measure(sent);
         let used = self.history.used().0;
         measure.unrecorded = Some(used - measure.total).filter(|more| *more > Tokens::ZERO);
@@ -173,7 +193,7 @@ impl Brief {
             other => return Err(Reason::Skipped(format!("a plan that this version cannot carry out: {other:?}"))),
         };
         let recorded = self.recorded(&summarise, sent, original)?;
-        Ok((summarise, recorded))
+        Ok((measure, summarise, recorded))
     }
 
     /// The plan in terms of the messages as they came.
@@ -220,50 +240,16 @@ impl Brief {
         self.store.archive_body(&compaction).ok().map(|archived| archived.epoch)
     }
 
-    /// Puts together the epoch that a summary would be.
-    fn compose(
-        &self,
-        job: &Job<'_>,
-        recorded: &Summarise,
-        summary: &Summary,
-        name: &EpochId,
-        artifact: Option<&EpochId>,
-    ) -> Result<Made, Reason> {
-        let recall = artifact.map(ToString::to_string);
-        let named = recall.clone().unwrap_or_else(|| name.to_string());
-        let parts = |summary: &Summary| {
-            continuation(&ContinuationParts {
-                epoch: &named,
-                summary: &summary.text,
-                ledger: summary.facts.as_deref(),
-                keeps_tail: job.plan.tail_messages() > 0,
-                recall: recall.as_deref(),
-            })
-        };
-        let mut text = parts(summary);
-        let mut told = Told { by: summary.by.clone(), fallback: summary.fallback.clone(), carried: summary.carried };
-        let mut written = Cow::Borrowed(summary);
-        if (job.count)(&text) > job.plan.continuation_budget {
-            // It must shrink: what is over its bound gives way to what keeps to it.
-            let extract = ask::extract_of(job);
-            let reason = format!("it is over its bound of {} tokens", job.plan.continuation_budget.0);
-            told = Told {
-                by: extract.by.clone(),
-                fallback: Some(Fallback { from: summary.by.clone(), reason }),
-                carried: extract.carried,
-            };
-            text = parts(&extract);
-            written = Cow::Owned(extract);
-        }
-        let after = job.plan.fixed_tokens + job.plan.tail_tokens + (job.count)(&text) + budget::MESSAGE_OVERHEAD;
-        let epoch =
-            Epoch::new(self.history.format, &self.history.chain, recorded, text, acknowledgement().to_owned(), after);
-        let mut epoch = epoch.ok_or_else(unhashed)?;
-        epoch.summary.clone_from(&written.text);
-        epoch.ledger = serde_json::to_value(&written.ledger).unwrap_or_default();
-        epoch.artifact = recall;
-        epoch.policy =
-            serde_json::json!({ "trigger": self.trigger, "summarizer": told.by, "thresholds": self.thresholds });
-        Ok(Made { brief: self.clone(), epoch, name: name.clone(), archived: artifact.is_some(), told })
+    /// Writes the continuation message.
+    fn continuation(&self, job: &Job<'_>, summary: &Summary, name: &EpochId) -> String {
+        let recall = Some(job.recall).filter(|recall| !recall.is_empty());
+        let name = name.to_string();
+        continuation(&ContinuationParts {
+            epoch: recall.unwrap_or(&name),
+            summary: &summary.text,
+            ledger: summary.facts.as_deref(),
+            keeps_tail: job.plan.tail_messages() > 0,
+            recall,
+        })
     }
 }

@@ -34,7 +34,6 @@
 //! [`Session::begin`] does not wait, and with the feature `tokio` there are calls for asynchronous hosts.
 
 mod adopt;
-mod ask;
 mod flow;
 mod history;
 mod make;

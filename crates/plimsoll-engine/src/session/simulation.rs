@@ -15,13 +15,11 @@ use plimsoll::budget::Capacity;
 use plimsoll::cap::Marker;
 use plimsoll::compact::{Chain, ChainHash, Epoch};
 use plimsoll::id::{EpochId, RecallId, SessionId};
-use plimsoll::transcript::{BlockKind, Obligations, Usage};
+use plimsoll::transcript::{Obligations, Usage};
 use plimsoll::wire::{Document, Format, Overflow, OverflowKind, ParseOptions, parse};
 use plimsoll_store::Store;
 
-use super::{
-    Begun, Manual, OverflowError, Prefix, Prepared, Reason, Request, Session, SessionOptions,
-};
+use super::{Begun, Manual, OverflowError, Prefix, Prepared, Request, Session, SessionOptions};
 use script::{Chance, Flaky, Mood, Queue, Scripted};
 use talk::Talk;
 
@@ -269,7 +267,8 @@ impl World {
             self.answered(replica, &prepared, tokens);
             return true;
         }
-        let overflow = Overflow { tokens: Some(Tokens(tokens)), limit: Some(Tokens(takes)), kind: OverflowKind::Tokens };
+        let overflow =
+            Overflow { tokens: Some(Tokens(tokens)), limit: Some(Tokens(takes)), kind: OverflowKind::Tokens };
         let request = Request::new(body.as_bytes(), self.scenario.format);
         let mut late = false;
         for _ in 0..4 {
@@ -437,7 +436,7 @@ impl std::fmt::Debug for World {
 
 /// How many seeds of each kind are run.
 fn seeds() -> u64 {
-    std::env::var("PLIMSOLL_SIMULATION").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(3)
+    std::env::var("PLIMSOLL_SIMULATION").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(1)
 }
 
 fn simulate(scenario: Scenario) -> Tally {

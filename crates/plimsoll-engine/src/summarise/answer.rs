@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use plimsoll::Tokens;
+use plimsoll::compact::Api;
 use plimsoll::transcript::Usage;
-use plimsoll::wire::{Format, Stop};
+use plimsoll::wire::Stop;
 
 /// Who answers, and what it can take.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -12,27 +13,28 @@ use plimsoll::wire::{Format, Stop};
 pub struct Service {
     /// How it is called in reports: `extract`, `anthropic:claude-haiku-4-5`.
     pub name: String,
-    /// The format in which it is asked; `None` if no model is asked.
-    pub format: Option<Format>,
+    /// The API through which a model is asked; `None` if none is asked.
+    pub api: Option<Api>,
     /// The model's name there.
     pub model: Option<String>,
     /// The model's context window, if it is known.
     pub window: Option<Tokens>,
     /// The most that the model writes, if it is known.
     pub max_output: Option<Tokens>,
-    /// Whether it serves the conversation's own model: it is then asked in the conversation itself, by its own prefix.
+    /// Whether the conversation itself is carried on there, so that its prefix is cached: where it names this model, it is
+    /// then sent as it is.
     pub continues: bool,
 }
 
 impl Service {
     /// Makes a service of this name, about which nothing else is known.
     pub fn named(name: impl Into<String>) -> Self {
-        Self { name: name.into(), format: None, model: None, window: None, max_output: None, continues: false }
+        Self { name: name.into(), api: None, model: None, window: None, max_output: None, continues: false }
     }
 
-    /// Makes the service of a model that is asked in a format.
-    pub fn of_model(name: impl Into<String>, format: Format, model: impl Into<String>) -> Self {
-        Self { format: Some(format), model: Some(model.into()), ..Self::named(name) }
+    /// Makes the service of a model that is asked through an API.
+    pub fn of_model(name: impl Into<String>, api: Api, model: impl Into<String>) -> Self {
+        Self { api: Some(api), model: Some(model.into()), ..Self::named(name) }
     }
 }
 
@@ -48,12 +50,14 @@ pub struct Answer {
     pub usage: Option<Usage>,
     /// The model that answered, as the service names it.
     pub model: Option<String>,
+    /// How many tools it called.
+    pub tool_calls: usize,
 }
 
 impl Answer {
     /// Makes an answer that came to its end.
     pub fn ended(text: impl Into<String>) -> Self {
-        Self { text: text.into(), stop: Stop::End, usage: None, model: None }
+        Self { text: text.into(), stop: Stop::End, usage: None, model: None, tool_calls: 0 }
     }
 }
 

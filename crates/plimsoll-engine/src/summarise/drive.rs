@@ -1,18 +1,29 @@
-//! What a summary is made of, and what is told of it once it is made.
+//! `summarise`: from a plan to a summary that can take its place: asked for, judged, asked for once more, or extracted.
 
 use std::fmt;
+use std::pin::pin;
+use std::task::Poll;
 
 use plimsoll::Tokens;
-use plimsoll::compact::{Carried, Ledger, Profile, Summarise};
+use plimsoll::budget::{Count as _, Counting, Measure};
+use plimsoll::compact::{
+    self, Carried, Form, Ledger, Obstacle, Profile, Reason, RequestError, Shrunk, Summarise, SummaryJob, Verdict,
+};
+use plimsoll::model::DEFAULT_LIMIT;
 use plimsoll::transcript::Usage;
-use plimsoll::wire::Document;
+use plimsoll::wire::{Document, OverflowKind, Stop};
 use serde::Serialize;
+
+use super::extract::of_job;
+use super::{Answer, Cancel, Progress, Service, Summariser, SummariserError, SummaryRequest};
 
 /// What a summary is to be of: the part of a document that a plan removes.
 #[derive(Clone, Copy)]
 pub struct Job<'a> {
     /// The document.
     pub document: &'a Document<'a>,
+    /// What it counts.
+    pub measure: &'a Measure,
     /// What leaves it, and the bounds of what takes its place.
     pub plan: &'a Summarise,
     /// What kind of work it is.
@@ -23,6 +34,12 @@ pub struct Job<'a> {
     pub recall: &'a str,
     /// Counts tokens, as the conversation's model does.
     pub count: &'a (dyn Fn(&str) -> Tokens + Send + Sync),
+}
+
+impl Job<'_> {
+    fn recall(&self) -> Option<&str> {
+        Some(self.recall).filter(|recall| !recall.is_empty())
+    }
 }
 
 impl fmt::Debug for Job<'_> {
@@ -53,10 +70,12 @@ pub struct Summary {
     pub by: String,
     /// The model that wrote it, as its service names it.
     pub model: Option<String>,
+    /// What was asked of a model last, if one was asked.
+    pub asked: Option<Asked>,
     /// How often a model was asked, the service's own retries not counted.
     pub calls: u32,
-    /// What all of these calls used together, as far as it was reported.
-    pub usage: Usage,
+    /// What all of these calls used together, as far as it was reported; `None` if nothing was.
+    pub usage: Option<Usage>,
     /// What the reader of the report is to know of the summary.
     pub warnings: Vec<String>,
     /// Why it is not written by whom it was asked of.
@@ -72,7 +91,307 @@ pub struct Fallback {
     pub reason: String,
 }
 
+/// What a model is asked, in numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Asked {
+    /// How the conversation stands in the request.
+    pub form: Form,
+    /// Why it stands there as text although its own model is asked.
+    pub obstacle: Option<Obstacle>,
+    /// What the request counts.
+    pub input: Tokens,
+    /// The most that the answer may take.
+    pub max_output: Tokens,
+    /// What had to be left out of the request.
+    pub left_out: Shrunk,
+}
+
+impl Asked {
+    fn of(request: &compact::SummaryRequest) -> Self {
+        let compact::SummaryRequest { form, obstacle, input, output, shrunk, .. } = request;
+        Self { form: *form, obstacle: *obstacle, input: *input, max_output: *output, left_out: *shrunk }
+    }
+}
+
 /// A compaction was cancelled: everything is as it was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the compaction was cancelled; nothing was changed")]
 pub struct Aborted;
+
+/// Makes the request that a service would be sent first, without sending it; `None` if it asks no model.
+///
+/// # Errors
+/// [`RequestError`] if nothing can be asked: the summary would then be an extract.
+pub fn request(service: &Service, job: &Job<'_>) -> Option<Result<compact::SummaryRequest, RequestError>> {
+    let asking = Asking::of(service, job)?;
+    Some(asking.request(job, None))
+}
+
+/// Has a summary written: by a summariser if it can, and otherwise by the embedded one. Nothing is changed by it.
+///
+/// A model's answer is taken only if it is [accepted](plimsoll::compact::accept). One that is not is asked for once more,
+/// with the reason; then, and when the service fails, the extract stands in, and the summary says why. Where the service
+/// says that the request was too long for it, it is asked once more with as much less.
+///
+/// # Errors
+/// [`Aborted`] if it was cancelled, and never anything else: there is always a summary.
+pub async fn summarise(
+    summariser: &dyn Summariser,
+    job: &Job<'_>,
+    cancel: &Cancel,
+    progress: &(dyn Fn(Progress) + Send + Sync),
+) -> Result<Summary, Aborted> {
+    let service = summariser.service();
+    let mut account = Account::default();
+    let Some(mut asking) = Asking::of(service, job) else {
+        let request = SummaryRequest { job, prompt: None, cancel, progress };
+        return match call(summariser, request, cancel).await {
+            Ok(answer) => Ok(own(service, answer)),
+            Err(SummariserError::Cancelled) => Err(Aborted),
+            Err(error) => Ok(account.fall_back(job, service, error.to_string(), progress)),
+        };
+    };
+    let (mut retry, mut shortened) = (None, false);
+    loop {
+        let prompt = match asking.request(job, retry.as_ref()) {
+            Ok(prompt) => prompt,
+            Err(error) => {
+                let reason = SummariserError::Request { service: service.name.clone(), reason: error.to_string() };
+                return Ok(account.fall_back(job, service, reason.to_string(), progress));
+            }
+        };
+        account.asked = Some(Asked::of(&prompt));
+        account.calls += 1;
+        progress(Progress::Asking { service: service.name.clone(), input: prompt.input });
+        let request = SummaryRequest { job, prompt: Some(&prompt), cancel, progress };
+        let reason = match call(summariser, request, cancel).await {
+            Ok(answer) => {
+                account.add(answer.usage);
+                match asking.job.accept(&judged(&answer)) {
+                    Verdict::Accepted(accepted) => return Ok(account.take(job, &asking, service, answer, accepted)),
+                    Verdict::Rejected(reason) => reason,
+                }
+            }
+            Err(SummariserError::Cancelled) => return Err(Aborted),
+            Err(error) => {
+                account.add(error.usage());
+                if !shortened && asking.shorten(&error, &prompt) {
+                    shortened = true;
+                    progress(Progress::Rejected { reason: error.to_string() });
+                    continue;
+                }
+                match reason_of(&error) {
+                    Some(reason) => reason,
+                    None => return Ok(account.fall_back(job, service, error.to_string(), progress)),
+                }
+            }
+        };
+        if let Some(first) = retry {
+            let reason = if first == reason {
+                format!("{reason}, twice")
+            } else {
+                format!("{reason} (at the second try; at the first: {first})")
+            };
+            return Ok(account.fall_back(job, service, reason, progress));
+        }
+        progress(Progress::Rejected { reason: reason.to_string() });
+        retry = Some(reason);
+    }
+}
+
+/// A model that is asked, and what it is asked.
+struct Asking<'a> {
+    job: SummaryJob<'a>,
+    api: compact::Api,
+    model: &'a str,
+    window: Tokens,
+    max_output: Option<Tokens>,
+    continues: bool,
+    counting: Counting,
+}
+
+impl<'a> Asking<'a> {
+    fn of(service: &'a Service, job: &Job<'a>) -> Option<Self> {
+        let (api, model) = service.api.zip(service.model.as_deref())?;
+        Some(Self {
+            job: SummaryJob::new(job.document, job.plan, job.profile, job.instructions, job.count),
+            api,
+            model,
+            window: service.window.unwrap_or(DEFAULT_LIMIT),
+            max_output: service.max_output,
+            continues: service.continues,
+            counting: Counting::for_model(Some(model)),
+        })
+    }
+
+    fn request(&self, job: &Job<'_>, retry: Option<&Reason>) -> Result<compact::SummaryRequest, RequestError> {
+        let to = compact::Summariser {
+            api: self.api,
+            model: self.model,
+            window: self.window,
+            max_output: self.max_output,
+            carries_conversation: self.continues,
+            stream: true,
+        };
+        self.job.request(job.measure, &to, retry, &|text| self.counting.text(text))
+    }
+
+    /// Learns from an answer that a request was too long: how much the model really takes, by our own count.
+    fn shorten(&mut self, error: &SummariserError, sent: &compact::SummaryRequest) -> bool {
+        let SummariserError::Overflow { overflow, .. } = error else { return false };
+        if overflow.kind != OverflowKind::Tokens {
+            return false;
+        }
+        let ours = sent.input + sent.output;
+        // The server counts otherwise than we do: its limit is brought to our measure by how much it was off.
+        let window = match (overflow.tokens, overflow.limit) {
+            (Some(theirs), Some(limit)) if theirs > limit => {
+                let whole = if theirs >= sent.input + sent.output { ours } else { sent.input };
+                Tokens(scaled(limit.0, whole.0, theirs.0))
+            }
+            (_, Some(limit)) => limit.min(Tokens(ours.0 / 2)),
+            (_, None) => Tokens(ours.0 / 2),
+        };
+        // Less than it says, since what is left out is chosen by estimates; and never more than before.
+        self.window = Tokens(window.0 / 10 * 9).min(Tokens(self.window.0.saturating_sub(1)));
+        true
+    }
+}
+
+fn scaled(number: u64, by: u64, of: u64) -> u64 {
+    let scaled = u128::from(number) * u128::from(by) / u128::from(of.max(1));
+    u64::try_from(scaled).unwrap_or(u64::MAX).min(number)
+}
+
+/// What has been spent so far.
+#[derive(Default)]
+struct Account {
+    asked: Option<Asked>,
+    calls: u32,
+    usage: Option<Usage>,
+}
+
+impl Account {
+    fn add(&mut self, usage: Option<Usage>) {
+        let Some(usage) = usage else { return };
+        let sum = self.usage.get_or_insert_default();
+        sum.input = sum.input + usage.input;
+        sum.cache_read = sum.cache_read + usage.cache_read;
+        sum.cache_write = sum.cache_write + usage.cache_write;
+        sum.output = sum.output + usage.output;
+    }
+
+    fn take(
+        self,
+        job: &Job<'_>,
+        asking: &Asking<'_>,
+        service: &Service,
+        answer: Answer,
+        accepted: compact::Accepted,
+    ) -> Summary {
+        let ledger = asking.job.carried(job.recall());
+        Summary {
+            text: accepted.summary,
+            facts: Some(ledger.render(job.recall)),
+            carried: asking.job.carried_counts(job.recall()),
+            ledger,
+            by: service.name.clone(),
+            model: answer.model.or_else(|| service.model.clone()),
+            asked: self.asked,
+            calls: self.calls,
+            usage: self.usage,
+            warnings: accepted.warnings.iter().map(ToString::to_string).collect(),
+            fallback: None,
+        }
+    }
+
+    fn fall_back(
+        self,
+        job: &Job<'_>,
+        service: &Service,
+        reason: String,
+        progress: &(dyn Fn(Progress) + Send + Sync),
+    ) -> Summary {
+        progress(Progress::FallingBack { reason: reason.clone() });
+        let extract = of_job(job);
+        Summary {
+            text: extract.summary,
+            facts: None,
+            ledger: extract.ledger,
+            carried: extract.carried,
+            by: "extract".to_owned(),
+            model: None,
+            asked: self.asked,
+            calls: self.calls,
+            usage: self.usage,
+            warnings: Vec::new(),
+            fallback: Some(Fallback { from: service.name.clone(), reason }),
+        }
+    }
+}
+
+/// The summary of a service that asks no model: it holds its facts itself.
+fn own(service: &Service, answer: Answer) -> Summary {
+    let ledger = Ledger::parse(&answer.text);
+    Summary {
+        carried: Carried::of(&ledger),
+        ledger,
+        text: answer.text,
+        facts: None,
+        by: service.name.clone(),
+        model: answer.model,
+        asked: None,
+        calls: 0,
+        usage: answer.usage,
+        warnings: Vec::new(),
+        fallback: None,
+    }
+}
+
+/// Calls a summariser, and leaves it where the call is cancelled.
+async fn call(
+    summariser: &dyn Summariser,
+    request: SummaryRequest<'_>,
+    cancel: &Cancel,
+) -> Result<Answer, SummariserError> {
+    if cancel.is_cancelled() {
+        return Err(SummariserError::Cancelled);
+    }
+    let mut answer = summariser.summarise(request);
+    let mut cancelled = pin!(cancel.cancelled());
+    std::future::poll_fn(|context| {
+        if cancelled.as_mut().poll(context).is_ready() {
+            return Poll::Ready(Err(SummariserError::Cancelled));
+        }
+        answer.as_mut().poll(context)
+    })
+    .await
+}
+
+/// An answer as it is judged.
+fn judged(answer: &Answer) -> compact::Answer<'_> {
+    let stop = match &answer.stop {
+        Stop::End => compact::Stop::End,
+        Stop::Length => compact::Stop::Length,
+        Stop::ToolCall => compact::Stop::ToolUse,
+        Stop::Refusal => compact::Stop::Refused,
+        Stop::Other(reason) => compact::Stop::read(Some(reason)),
+        _ => compact::Stop::Unknown,
+    };
+    compact::Answer { text: &answer.text, stop, tool_calls: answer.tool_calls }
+}
+
+/// Why an answer cannot be a summary, where a service said so itself.
+fn reason_of(error: &SummariserError) -> Option<Reason> {
+    Some(match error {
+        SummariserError::Length { .. } => Reason::Length,
+        SummariserError::ToolCall { .. } => Reason::ToolCall,
+        SummariserError::Declined { .. } => Reason::Refused,
+        SummariserError::Empty { .. } => Reason::Empty,
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests;

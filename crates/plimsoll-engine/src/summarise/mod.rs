@@ -1,7 +1,8 @@
 //! Summarisers: whoever writes the summary of what leaves a conversation, behind one small interface.
 //!
-//! A [`Summariser`] is asked once and answers once, or says which way it failed. What its answer is worth is decided by
-//! others. Nothing here changes a document or a store.
+//! A [`Summariser`] is asked once and answers once, or says which way it failed. [`summarise`] is the driver around it:
+//! it makes the request, judges the answer, asks a second time with the reason where the first answer is no summary, and
+//! takes the [`Extract`] where a model does not deliver. Nothing here changes a document or a store.
 
 mod answer;
 mod cancel;
@@ -11,16 +12,13 @@ mod extract;
 
 pub use answer::{Answer, Progress, Service};
 pub use cancel::{Cancel, Cancelled};
-pub use drive::{Aborted, Fallback, Job, Summary};
+pub use drive::{Aborted, Asked, Fallback, Job, Summary, request, summarise};
 pub use error::{SummariserError, Waited};
 pub use extract::Extract;
 pub use plimsoll::wire::Stop;
 
 use std::fmt;
 use std::pin::Pin;
-
-use plimsoll::Tokens;
-use plimsoll::wire::Format;
 
 /// A future that can be kept in a struct and sent to another thread.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -67,10 +65,8 @@ pub trait Summariser: fmt::Debug + Send + Sync {
 pub struct SummaryRequest<'a> {
     /// What the summary is of, for summarisers that read it themselves.
     pub job: &'a Job<'a>,
-    /// The words for a model; they have been counted, and fit its window beside `max_output`.
-    pub prompt: Prompt<'a>,
-    /// The most that may be written, draft and reasoning included.
-    pub max_output: Tokens,
+    /// What is put to a model: it has been counted, and fits its window. `None` where the service asks no model.
+    pub prompt: Option<&'a plimsoll::compact::SummaryRequest>,
     /// Ends the call.
     pub cancel: &'a Cancel,
     /// Is told how far the call is.
@@ -78,45 +74,16 @@ pub struct SummaryRequest<'a> {
 }
 
 impl<'a> SummaryRequest<'a> {
-    /// Makes a request without a bound on the output that nobody watches.
-    pub fn new(job: &'a Job<'a>, prompt: Prompt<'a>, cancel: &'a Cancel) -> Self {
-        Self { job, prompt, max_output: Tokens::MAX, cancel, progress: &|_| {} }
+    /// Makes a request that nobody watches.
+    pub fn new(job: &'a Job<'a>, prompt: Option<&'a plimsoll::compact::SummaryRequest>, cancel: &'a Cancel) -> Self {
+        Self { job, prompt, cancel, progress: &|_| {} }
     }
 }
 
 impl fmt::Debug for SummaryRequest<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // What is asked holds the conversation: it is not for logs.
-        let size = match self.prompt {
-            Prompt::Nothing => 0,
-            Prompt::Body { bytes, .. } => bytes.len(),
-            Prompt::Text { system, user } => system.len() + user.len(),
-        };
-        f.debug_struct("SummaryRequest")
-            .field("bytes", &size)
-            .field("max_output", &self.max_output)
-            .finish_non_exhaustive()
+        let bytes = self.prompt.map_or(0, |prompt| prompt.body.len());
+        f.debug_struct("SummaryRequest").field("bytes", &bytes).finish_non_exhaustive()
     }
-}
-
-/// What is put to a model.
-#[derive(Clone, Copy)]
-pub enum Prompt<'a> {
-    /// Nothing: the summariser needs no model.
-    Nothing,
-    /// The conversation's own request body up to the cut, with the instruction as its last user message: everything else
-    /// in it is as it was, so that its cached prefix is read again. Streaming and the output limit are set on sending.
-    Body {
-        /// The body's format, which is the service's own.
-        format: Format,
-        /// The body.
-        bytes: &'a [u8],
-    },
-    /// The conversation rendered as text, between the instruction's two ends.
-    Text {
-        /// What stands as the system prompt; empty for none.
-        system: &'a str,
-        /// The one user message.
-        user: &'a str,
-    },
 }

@@ -48,7 +48,7 @@ pub struct SummaryJob<'j> {
     summarise: &'j Summarise,
     profile: &'j Profile,
     instructions: Option<&'j str>,
-    count: &'j dyn Fn(&str) -> Tokens,
+    count: &'j (dyn Fn(&str) -> Tokens + Sync),
     /// All facts of what is summarised, those of earlier rounds included.
     pub ledger: Ledger,
     /// What the earlier summary counts that is to be merged, if there is one.
@@ -70,7 +70,7 @@ impl<'j> SummaryJob<'j> {
         summarise: &'j Summarise,
         profile: &'j Profile,
         instructions: Option<&'j str>,
-        count: &'j dyn Fn(&str) -> Tokens,
+        count: &'j (dyn Fn(&str) -> Tokens + Sync),
     ) -> Self {
         let transcript = document.transcript();
         let mut ledger = Ledger::of(transcript, summarise.removed.clone());

@@ -8,10 +8,11 @@ use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
 use plimsoll::Tokens;
+use plimsoll::compact::Api;
 use plimsoll::id::{Folder, Key};
-use plimsoll::wire::Format;
+use plimsoll_store::StoreError;
 use plimsoll_store::backend::{Backend, Created, Draft, Entry, Listing, Reader};
-use plimsoll_store::{MemoryStore, StoreError};
+use plimsoll_store::memory::MemoryStore;
 
 use crate::session::spawn::{Spawn, block_on};
 use crate::summarise::{Answer, BoxFuture, Service, Summariser, SummariserError, SummaryRequest};
@@ -40,9 +41,9 @@ impl Chance {
 
     pub(crate) fn words(&mut self, words: usize) -> String {
         const WORDS: [&str; 24] = [
-            "importer", "ledger", "queue", "retry", "schema", "parser", "table", "commit", "branch", "config", "test",
-            "worker", "stream", "cache", "index", "route", "token", "lease", "batch", "cursor", "page", "shard", "café",
-            "naïve",
+            "importer", "ledger", "queue", "retry", "schema", "parser", "table", "commit", "branch", "config",
+            "test", "worker", "stream", "cache", "index", "route", "token", "lease", "batch", "cursor", "page",
+            "shard", "café", "naïve",
         ];
         let word = |chance: &mut Self| WORDS[chance.below(WORDS.len())];
         (0..words).map(|_| word(self)).collect::<Vec<_>>().join(" ")
@@ -74,7 +75,10 @@ impl Flaky {
 impl Backend for Flaky {
     fn create(&self, key: &Key, parts: &[&[u8]]) -> plimsoll_store::Result<Created> {
         self.up(&self.writes)?;
-        if self.refuses_records.load(Ordering::SeqCst) && key.to_string().starts_with("epochs") && key.to_string().ends_with(".json") {
+        if self.refuses_records.load(Ordering::SeqCst)
+            && key.to_string().starts_with("epochs")
+            && key.to_string().ends_with(".json")
+        {
             let source = std::io::Error::other("no records today");
             return Err(StoreError::Io { action: "write", path: PathBuf::from("memory"), source });
         }
@@ -184,7 +188,7 @@ pub(crate) struct Scripted {
 
 impl Scripted {
     pub(crate) fn new(mood: Mood, seed: u64) -> Arc<Self> {
-        let service = Service::of_model("scripted", Format::Anthropic, "scripted-1");
+        let service = Service::of_model("scripted", Api::Anthropic, "scripted-1");
         Arc::new(Self { service, mood, chance: AtomicU64::new(seed), calls: AtomicUsize::new(0) })
     }
 
@@ -220,9 +224,8 @@ impl Summariser for Scripted {
         let call = self.calls.fetch_add(1, Ordering::SeqCst);
         let mut chance = Chance(self.chance.load(Ordering::SeqCst).wrapping_add(call as u64));
         let mood = match self.mood {
-            Mood::Moody => {
-                [Mood::Good, Mood::Empty, Mood::Inflated, Mood::Continues, Mood::Fails, Mood::Overflows][chance.below(6)]
-            }
+            Mood::Moody => [Mood::Good, Mood::Empty, Mood::Inflated, Mood::Continues, Mood::Fails, Mood::Overflows]
+                [chance.below(6)],
             mood => mood,
         };
         let endpoint = || "http://scripted".to_owned();
@@ -232,9 +235,12 @@ impl Summariser for Scripted {
             Mood::Empty => Ok(Answer::ended("<summary></summary>")),
             Mood::Inflated => Ok(Answer::ended(summary(&chance.words(6_000)))),
             Mood::Continues => Ok(Answer::ended("Sure, next I run the tests.")),
-            Mood::Fails => {
-                Err(SummariserError::Unavailable { endpoint: endpoint(), status: 503, attempts: 3, said: String::new() })
-            }
+            Mood::Fails => Err(SummariserError::Unavailable {
+                endpoint: endpoint(),
+                status: 503,
+                attempts: 3,
+                said: String::new(),
+            }),
             Mood::Overflows => Err(SummariserError::Overflow {
                 endpoint: endpoint(),
                 model: "scripted-1".to_owned(),

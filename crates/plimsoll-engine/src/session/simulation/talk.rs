@@ -115,7 +115,9 @@ impl Talk {
             }
             Step::User(text) if responses => {
                 let text = quote(text);
-                vec![format!(r#"{{"type":"message","role":"user","content":[{{"type":"input_text","text":{text}}}]}}"#)]
+                vec![format!(
+                    r#"{{"type":"message","role":"user","content":[{{"type":"input_text","text":{text}}}]}}"#
+                )]
             }
             Step::User(text) => vec![format!(r#"{{"role":"user","content":{}}}"#, quote(text))],
             Step::Say { text, thinks } => {
@@ -167,7 +169,9 @@ impl Talk {
             }
             Step::Results { of } if responses => of
                 .iter()
-                .map(|(id, text)| format!(r#"{{"type":"function_call_output","call_id":"{id}","output":{}}}"#, quote(text)))
+                .map(|(id, text)| {
+                    format!(r#"{{"type":"function_call_output","call_id":"{id}","output":{}}}"#, quote(text))
+                })
                 .collect(),
             Step::Results { of } => of
                 .iter()

@@ -83,7 +83,8 @@ pub struct Carried {
 }
 
 impl Carried {
-    pub(super) fn of(ledger: &Ledger) -> Self {
+    /// Counts the facts of a ledger.
+    pub fn of(ledger: &Ledger) -> Self {
         Self {
             user_messages: ledger.words.len(),
             constraints: ledger.constraints(),
