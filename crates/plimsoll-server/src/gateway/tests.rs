@@ -2,6 +2,7 @@
 
 mod access;
 mod faults;
+mod kept;
 mod scripted;
 mod streams;
 mod transparent;

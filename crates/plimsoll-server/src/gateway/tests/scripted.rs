@@ -42,6 +42,11 @@ pub(super) struct Scripted {
 
 impl Scripted {
     pub(super) async fn start(script: Vec<Step>) -> Self {
+        Self::start_each(vec![script]).await
+    }
+
+    /// Plays one script after the other, a request each; the last one again and again.
+    pub(super) async fn start_each(scripts: Vec<Vec<Step>>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (asking, asks) = mpsc::unbounded_channel();
@@ -56,16 +61,22 @@ impl Scripted {
         };
         let (requests, connections) = (Arc::clone(&scripted.requests), Arc::clone(&scripted.connections));
         let poured = Arc::clone(&scripted.poured);
+        let scripts = Arc::new(scripts);
         tokio::spawn(async move {
             loop {
                 let (mut stream, _) = listener.accept().await.unwrap();
                 *connections.lock().unwrap() += 1;
-                let (script, requests, poured) = (script.clone(), Arc::clone(&requests), Arc::clone(&poured));
+                let (scripts, requests, poured) = (Arc::clone(&scripts), Arc::clone(&requests), Arc::clone(&poured));
                 let (asking, going) = (asking.clone(), going.clone());
                 tokio::spawn(async move {
                     while let Some(request) = read_message(&mut stream).await {
-                        requests.lock().unwrap().push(request);
-                        if play(&mut stream, &script, &asking, &poured).await.is_none() {
+                        let turn = {
+                            let mut requests = requests.lock().unwrap();
+                            requests.push(request);
+                            requests.len() - 1
+                        };
+                        let script = scripts.get(turn).or(scripts.last()).unwrap();
+                        if play(&mut stream, script, &asking, &poured).await.is_none() {
                             return;
                         }
                     }
