@@ -15,7 +15,7 @@ use super::body::{self, Outgoing};
 use super::error::Fault;
 use super::exchange::{End, Exchange};
 use super::inside::{self, Ready};
-use super::relay::{Answer, Relay, Tail};
+use super::relay::{Ahead, Answer, Relay, Tail};
 use super::route::Ask;
 use super::tap::Tap;
 use super::upstream::{Kind, Upstream};
@@ -87,12 +87,12 @@ impl Bound<'_> {
             tunnel::prepare(&mut parts.headers, &original);
             let request = Request::from_parts(parts, Outgoing::Through(body));
             let answer = tunnel::join(self.send(request, true, exchange).await?, client);
-            return Ok(Passed::Relayed { answer, tail: None, ahead: Vec::new(), tap: None });
+            return Ok(Passed::Relayed { answer, tail: None, ahead: Ahead::default(), tap: None });
         }
         if !self.ask.is_watched() {
             let request = Request::from_parts(parts, Outgoing::Through(body));
             let answer = self.send(request, false, exchange).await?;
-            return Ok(relayed(answer, Vec::new(), None, None, exchange));
+            return Ok(relayed(answer, Ahead::default(), None, None, exchange));
         }
         let options = &self.shared.options;
         let read = body::read(body, options.max_body.0, options.client_silence).await;
@@ -104,24 +104,25 @@ impl Bound<'_> {
         let sent = edited.clone().unwrap_or_else(|| bytes.clone());
         let mut answer = self.send(with_body(&parts, edited, bytes), false, exchange).await?;
         let Some(mut inside) = inside else {
-            return Ok(relayed(answer, Vec::new(), None, told, exchange));
+            return Ok(relayed(answer, Ahead::default(), None, told, exchange));
         };
         let status = answer.status();
         if matches!(self.ask, Ask::CountTokens | Ask::ResponsesInputTokens) && matches!(status.as_u16(), 404 | 405 | 501) {
             if let Some((count, how)) = inside.count(sent).await {
                 return Ok(Passed::Counted(counted(self.ask, count, how)));
             }
-            return Ok(relayed(answer, Vec::new(), None, told, exchange));
+            return Ok(relayed(answer, Ahead::default(), None, told, exchange));
         }
-        let mut ahead = Vec::new();
+        let mut ahead = Ahead::default();
         if status.is_client_error() || status.is_server_error() {
             ahead = read_ahead(answer.body_mut(), options.upstream_silence).await;
-            if let Some(overflow) = overflow_of(&answer, &ahead)
+            if !ahead.cut
+                && let Some(overflow) = overflow_of(&answer, &ahead.pieces)
                 && let Some(again) = inside.recover(&overflow, exchange).await
             {
                 let request = with_body(&parts, Some(again.edited), Bytes::new());
                 answer = self.send(request, false, exchange).await?;
-                (told, ahead) = (again.told, Vec::new());
+                (told, ahead) = (again.told, Ahead::default());
             }
         }
         let tap = answer.status().is_success().then(|| Tap::new(inside, answer.headers()));
@@ -177,7 +178,7 @@ impl Bound<'_> {
 /// What came of passing a request on.
 enum Passed {
     /// The upstream's answer.
-    Relayed { answer: Response<Incoming>, tail: Option<Tail>, ahead: Vec<Bytes>, tap: Option<Tap> },
+    Relayed { answer: Response<Incoming>, tail: Option<Tail>, ahead: Ahead, tap: Option<Tap> },
     /// The gateway's own count, since the upstream has none.
     Counted(Response<Answer>),
 }
@@ -185,7 +186,7 @@ enum Passed {
 /// Makes an upstream's answer the client's.
 fn relayed(
     mut answer: Response<Incoming>,
-    ahead: Vec<Bytes>,
+    ahead: Ahead,
     tap: Option<Tap>,
     told: Option<HeaderValue>,
     exchange: &mut Exchange,
@@ -219,15 +220,23 @@ fn with_body(parts: &http::request::Parts, edited: Option<Bytes>, own: Bytes) ->
 }
 
 /// Reads the beginning of an error: all of it, unless it is no error that anybody writes.
-async fn read_ahead(body: &mut Incoming, silence: Duration) -> Vec<Bytes> {
-    let mut ahead = Vec::new();
+async fn read_ahead(body: &mut Incoming, silence: Duration) -> Ahead {
+    let mut ahead = Ahead::default();
     let mut size = 0;
     while size < MOST_OF_AN_ERROR {
-        // An error that breaks off is passed on as one: the rest of the body says so once more.
-        let Ok(Some(Ok(frame))) = timeout(silence, body.frame()).await else { break };
-        if let Ok(data) = frame.into_data() {
-            size += data.len();
-            ahead.push(data);
+        match timeout(silence, body.frame()).await {
+            Ok(Some(Ok(frame))) => {
+                if let Ok(data) = frame.into_data() {
+                    size += data.len();
+                    ahead.pieces.push(data);
+                }
+            }
+            Ok(None) => break,
+            // An error that breaks off is passed on as one that did.
+            Ok(Some(Err(_))) | Err(_) => {
+                ahead.cut = true;
+                break;
+            }
         }
     }
     ahead

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use plimsoll::budget::{Counting, Meter};
 use plimsoll::wire::{Format, Overflow, ParseOptions, parse};
-use plimsoll_engine::session::{OwnedRequest, Prefix, Prepared, RequestReport, Session, Turn};
+use plimsoll_engine::session::{OwnedRequest, Prepared, RequestReport, Session, Turn};
 
 use super::coding::{Undecoded, decoded};
 use super::exchange::Exchange;
@@ -85,7 +85,8 @@ pub(crate) async fn prepare(bound: &Bound<'_>, headers: &HeaderMap, body: &Bytes
     let prepared = session.prepare_async(&request).await;
     let shadow = kept.is_shadow();
     let (edited, report, turn) = taken(prepared);
-    note(metrics, exchange, &report, decides);
+    // What a shadow would have saved is nobody's savings.
+    note(metrics, exchange, &report, decides && !shadow);
     let told = told(&report, edited.is_some(), shadow);
     let inside = Inside { session, request, turn, metrics: Arc::clone(metrics), shadow };
     Ready { edited, told, inside: Some(inside) }
@@ -161,8 +162,7 @@ fn told(report: &RequestReport, changed: bool, shadow: bool) -> Option<HeaderVal
     HeaderValue::try_from(text).ok()
 }
 
-fn note(metrics: &Metrics, exchange: &mut Exchange, report: &RequestReport, decides: bool) {
-    metrics.prepared(report, decides);
+fn note(metrics: &Metrics, exchange: &mut Exchange, report: &RequestReport, counts: bool) {
+    metrics.prepared(report, counts);
     exchange.kept(report);
-    debug_assert!(report.prefix != Prefix::Broken || report.bypass().is_some(), "a prefix broke without a reason");
 }

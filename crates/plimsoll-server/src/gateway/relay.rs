@@ -78,6 +78,14 @@ impl Body for Answer {
     }
 }
 
+/// What was read of an answer before it is passed on.
+#[derive(Debug, Default)]
+pub(crate) struct Ahead {
+    pub(crate) pieces: Vec<Bytes>,
+    /// Whether it broke off there.
+    pub(crate) cut: bool,
+}
+
 /// An upstream's answer. It is asked for a frame only when the client has room for one, so that a slow client slows the
 /// upstream down; dropping it, which is what happens when the client goes away, drops the request to the upstream.
 pub(crate) struct Relay {
@@ -91,6 +99,8 @@ pub(crate) struct Relay {
     broken: Option<Pin<Box<Sleep>>>,
     /// What of the answer was read already, to see what it says.
     ahead: VecDeque<Bytes>,
+    /// Whether it broke off there.
+    cut_ahead: bool,
     tap: Option<Tap>,
     /// The end of the stream so far, where nothing but that says whether a stream that ended is complete.
     tail: Option<Tail>,
@@ -98,22 +108,35 @@ pub(crate) struct Relay {
 
 impl Relay {
     pub(crate) fn new(inner: Incoming, exchange: Exchange, silence: Duration, tail: Option<Tail>) -> Self {
-        let (ahead, tap) = (VecDeque::new(), None);
-        Self { inner, exchange, silence, timer: None, waiting: false, broken: None, ahead, tap, tail }
+        Self {
+            inner,
+            exchange,
+            silence,
+            timer: None,
+            waiting: false,
+            broken: None,
+            ahead: VecDeque::new(),
+            cut_ahead: false,
+            tap: None,
+            tail,
+        }
     }
 
     /// Puts before it what was read of it already.
-    pub(crate) fn after(self, ahead: Vec<Bytes>) -> Self {
-        Self { ahead: ahead.into(), ..self }
+    pub(crate) fn after(mut self, ahead: Ahead) -> Self {
+        self.ahead = ahead.pieces.into();
+        self.cut_ahead = ahead.cut;
+        self
     }
 
     /// Lets somebody read along.
-    pub(crate) fn tapped(self, tap: Option<Tap>) -> Self {
-        Self { tap, ..self }
+    pub(crate) fn tapped(mut self, tap: Option<Tap>) -> Self {
+        self.tap = tap;
+        self
     }
 
     fn is_over(&self) -> bool {
-        self.inner.is_end_stream() && self.broken.is_none() && self.ahead.is_empty()
+        self.inner.is_end_stream() && self.broken.is_none() && self.ahead.is_empty() && !self.cut_ahead
     }
 
     fn size_hint(&self) -> SizeHint {
@@ -139,6 +162,9 @@ impl Relay {
         if let Some(bytes) = self.ahead.pop_front() {
             self.saw(&bytes);
             return Poll::Ready(Some(Ok(Frame::data(bytes))));
+        }
+        if self.cut_ahead {
+            return self.cut(End::Cut, cx);
         }
         match Pin::new(&mut self.inner).poll_frame(cx) {
             Poll::Ready(Some(Ok(frame))) => {

@@ -416,3 +416,13 @@ async fn a_client_that_asks_for_a_websocket_is_sent_to_http() {
     client.until("HTTP/1.1 426 ").await;
     assert!(scripted.requests.lock().unwrap().is_empty());
 }
+
+#[tokio::test]
+async fn an_error_that_is_cut_is_cut_for_the_client() {
+    let head = "HTTP/1.1 400 No\r\ntransfer-encoding: chunked\r\n\r\n";
+    let scripted = Scripted::start(vec![write(head), write("9\r\n{\"error\":\r\n"), Step::Close]).await;
+    let mut client = Client::connect(kept(&scripted).await).await;
+    client.send("POST /v1/messages HTTP/1.1\r\nhost: localhost\r\ncontent-length: 2\r\n\r\n{}").await;
+    let got = String::from_utf8(client.rest().await).unwrap();
+    assert!(got.starts_with("HTTP/1.1 400 ") && got.ends_with("{\"error\":\r\n"), "{got}");
+}
