@@ -247,7 +247,7 @@ impl Metrics {
         match event {
             Event::Compacted(_) => self.epochs.fetch_add(1, Relaxed),
             Event::Summarised { usage, .. } => {
-                let used = usage.context().0.saturating_add(usage.output.0);
+                let used = usage.map_or(0, |usage| usage.context().0.saturating_add(usage.output.0));
                 self.summarising.fetch_add(used, Relaxed);
                 self.summaries.fetch_add(1, Relaxed)
             }

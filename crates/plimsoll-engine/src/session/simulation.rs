@@ -40,7 +40,7 @@ pub(crate) struct Scenario {
 
 impl Scenario {
     const fn new(format: Format, mood: Mood) -> Self {
-        Self { format, mood, window: 9_000, really: None, thinks: false, replicas: 1, store_fails: 0, steps: 70 }
+        Self { format, mood, window: 6_000, really: None, thinks: false, replicas: 1, store_fails: 0, steps: 60 }
     }
 }
 
@@ -135,24 +135,24 @@ impl World {
     fn step(&mut self) {
         let main = self.chance.below(self.talks.len());
         match self.chance.below(100) {
-            0..3 => {
+            0..2 => {
                 let mut chance = Chance(self.chance.next());
                 self.talks[main].edit(&mut chance);
                 self.changes += 1;
             }
-            3..6 => {
+            2..5 => {
                 let mut chance = Chance(self.chance.next());
                 self.talks[main].rewind(&mut chance);
                 self.changes += 1;
             }
-            6..8 if self.talks.len() < 4 => {
+            5..7 if self.talks.len() < 4 => {
                 // A side request: another conversation in the same namespace.
                 let name = self.talks.len() as u64;
                 self.talks.push(Talk::new(self.scenario.format, name, self.scenario.thinks));
             }
-            8..11 => self.restart(),
-            11..13 => self.by_hand(main),
-            13..18 => {
+            7..10 => self.restart(),
+            10..12 => self.by_hand(main),
+            12..22 => {
                 let replica = self.chance.below(self.replicas.len());
                 while self.replicas[replica].queue.len() > 0 && self.chance.percent(70) {
                     self.run_one(replica);
@@ -168,7 +168,7 @@ impl World {
         let mut chance = Chance(self.chance.next());
         let talk = &mut self.talks[main];
         if !talk.is_to_send() {
-            let words = if chance.percent(10) { 400 } else { 40 };
+            let words = if chance.percent(10) { 300 } else { 60 };
             talk.user(&mut chance, words);
         }
         let body = self.talks[main].body();
@@ -478,7 +478,7 @@ fn sessions_with_bound_reasoning_change_their_past_between_turns() {
 #[test]
 fn sessions_outlive_a_model_that_takes_less_than_is_believed() {
     for format in FORMATS {
-        let tally = simulate(Scenario { window: 30_000, really: Some(8_000), ..Scenario::new(format, Mood::Moody) });
+        let tally = simulate(Scenario { window: 30_000, really: Some(5_000), ..Scenario::new(format, Mood::Moody) });
         assert!(tally.recovered > 0 && tally.epochs > 0, "{format} {tally:?}");
         // A conversation is given up only where nothing can help.
         assert!(tally.refused * 20 <= tally.requests, "{format} {tally:?}");

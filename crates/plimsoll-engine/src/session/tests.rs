@@ -182,7 +182,7 @@ fn mechanism_24_what_would_free_too_little_is_not_compacted() {
     let mut talk = talk(6, 80);
     let mut chance = Chance(3);
     talk.steps.push(Step::Say { text: "Give me all of it.".into(), thinks: false });
-    talk.steps.push(Step::User(chance.words(3_450)));
+    talk.steps.push(Step::User(chance.words(3_800)));
     let body = talk.body();
     for _ in 0..20 {
         let prepared = stage.send(&body);
@@ -616,7 +616,7 @@ fn an_overflow_is_recovered_from_once() {
     let refused = stage.recover(&shorter, &body).unwrap_err();
     assert!(matches!(refused, OverflowError::StillTooLong { .. }));
     // What was learned of the limit holds from now on.
-    let other = talk(13, 100).body().replace("agent 7", "agent 8");
+    let other = talk(13, 100).body().replace("Never", "Always");
     assert!(stage.send(&other).report.compaction.is_some());
 }
 

@@ -123,7 +123,8 @@ pub(crate) struct Ready2 {
 
 fn count(body: &[u8], format: Format) -> Option<(u64, HeaderValue)> {
     let document = parse(body, &ParseOptions::default().with_format(Some(format))).ok()?;
-    let mut meter = Meter::new(Counting::for_model(document.model().as_deref()));
+    let model = document.model().map(|model| model.decode().into_owned());
+    let mut meter = Meter::new(Counting::for_model(model.as_deref()));
     let measure = meter.measure(&document);
     let how = format!("{}; tokenizer={}", measure.method, meter.count().name());
     Some((measure.total.0, HeaderValue::try_from(how).ok()?))

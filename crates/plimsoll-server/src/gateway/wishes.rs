@@ -104,7 +104,7 @@ fn asks_last(body: &[u8], format: Format) -> bool {
     let Some(last) = document.transcript().messages.last().filter(|last| last.role == Role::User) else {
         return false;
     };
-    let Some(said) = body.get(last.span.start..last.span.end) else { return false };
+    let Some(said) = last.span().map(|span| span.of(body)) else { return false };
     let has = |words: &str| memmem::find(said, words.as_bytes()).is_some();
     OWN_SUMMARIES.iter().any(|(words, beside)| has(words) && has(beside))
 }

@@ -49,7 +49,7 @@ impl Talk {
         self.calls += count;
         self.steps.push(Step::Calls { ids: ids.clone(), thinks });
         let of = ids.into_iter().map(|id| {
-            let words = if chance.percent(15) { chance.below(largest) } else { chance.below(120) };
+            let words = if chance.percent(15) { chance.below(largest) } else { 40 + chance.below(120) };
             let text = format!("result of {id}\n{}", chance.words(words).replace("queue ", "queue\n"));
             (id, text)
         });
@@ -63,8 +63,10 @@ impl Talk {
 
     /// Goes back to before a message of the user.
     pub(crate) fn rewind(&mut self, chance: &mut Chance) {
-        let users: Vec<usize> = self.users();
-        if let Some(at) = users.get(chance.below(users.len())) {
+        // Seldom far.
+        let users = self.users();
+        let back = if chance.percent(80) { 1 + chance.below(3) } else { 1 + chance.below(users.len()) };
+        if let Some(at) = users.len().checked_sub(back).and_then(|user| users.get(user)) {
             self.steps.truncate(*at);
         }
     }
