@@ -1,8 +1,7 @@
 //! What the gateway says when it cannot pass a request on: plain, in the shape that the protocol's clients read.
 
-use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, header};
-use serde_json::json;
+use plimsoll::wire::quote;
 
 use super::relay::Answer;
 use super::upstream::Kind;
@@ -21,19 +20,21 @@ impl Fault {
 
     /// Writes the answer. The message begins with our name, so that nobody looks for the fault at the provider's.
     pub(crate) fn answer(&self, kind: Option<Kind>) -> Response<Answer> {
-        let message = format!("plimsoll: {}", self.message);
+        let message = quote(&format!("plimsoll: {}", self.message));
         let body = match kind {
             Some(Kind::Anthropic) => {
-                json!({ "type": "error", "error": { "type": self.anthropic(), "message": message } })
+                format!(r#"{{"type":"error","error":{{"type":"{}","message":{message}}}}}"#, self.anthropic())
             }
             Some(Kind::Gemini) => {
-                json!({ "error": { "code": self.status.as_u16(), "message": message, "status": self.gemini() } })
+                let (code, status) = (self.status.as_u16(), self.gemini());
+                format!(r#"{{"error":{{"code":{code},"message":{message},"status":"{status}"}}}}"#)
             }
             Some(Kind::OpenAi) | None => {
-                json!({ "error": { "message": message, "type": self.openai(), "param": null, "code": null } })
+                let kind = self.openai();
+                format!(r#"{{"error":{{"message":{message},"type":"{kind}","param":null,"code":null}}}}"#)
             }
         };
-        let mut answer = Response::new(Answer::whole(Bytes::from(body.to_string())));
+        let mut answer = Response::new(Answer::whole(body));
         *answer.status_mut() = self.status;
         answer.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
         answer

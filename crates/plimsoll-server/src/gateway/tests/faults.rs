@@ -21,7 +21,7 @@ async fn an_upstream_that_is_not_there_is_named_with_the_next_step() {
         answer.split_once("\r\n\r\n").unwrap().1.to_owned()
     };
     let anthropic = body(ask(gateway, "POST /v1/messages HTTP/1.1", b"{}").await);
-    insta::assert_snapshot!(anthropic, @r#"{"error":{"message":"plimsoll: the upstream anthropic cannot be reached (Connection refused (os error 111)); is it running, and is --upstream anthropic=URL right?","type":"api_error"},"type":"error"}"#);
+    insta::assert_snapshot!(anthropic, @r#"{"type":"error","error":{"type":"api_error","message":"plimsoll: the upstream anthropic cannot be reached (Connection refused (os error 111)); is it running, and is --upstream anthropic=URL right?"}}"#);
     let openai = body(ask(gateway, "POST /v1/responses HTTP/1.1", b"{}").await);
     assert!(openai.starts_with(r#"{"error":{"message":"plimsoll: the upstream openai"#), "{openai}");
     let gemini = body(ask(gateway, "POST /v1beta/models/g:generateContent HTTP/1.1", b"{}").await);
