@@ -170,7 +170,9 @@ fn answer_all(mut stream: TcpStream) -> Result<(), Fault> {
             return Ok(());
         }
         if head.contains("x-stream: 1") {
-            stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n")?;
+            stream.write_all(
+                b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n",
+            )?;
             for n in 0..EVENTS {
                 let event = format!(
                     "event: content_block_delta\ndata: {{\"type\":\"content_block_delta\",\"index\":0,\"delta\":\
@@ -358,7 +360,13 @@ fn one_connection(
     Ok(())
 }
 
-fn throughput(out: &mut String, targets: &[Target], size: usize, connections: usize, requests: usize) -> Result<(), Fault> {
+fn throughput(
+    out: &mut String,
+    targets: &[Target],
+    size: usize,
+    connections: usize,
+    requests: usize,
+) -> Result<(), Fault> {
     for target in targets {
         let each = (requests * 4 / connections).max(5);
         let began = Instant::now();
@@ -376,7 +384,11 @@ fn throughput(out: &mut String, targets: &[Target], size: usize, connections: us
         }
         let rate = (each * connections) as f64 / began.elapsed().as_secs_f64();
         let memory = target.used().1;
-        writeln!(out, "{size:>8} B x {connections:>2} {:<12} {rate:9.0} requests/s; {memory} KiB resident", target.name)?;
+        writeln!(
+            out,
+            "{size:>8} B x {connections:>2} {:<12} {rate:9.0} requests/s; {memory} KiB resident",
+            target.name
+        )?;
     }
     Ok(())
 }

@@ -11,7 +11,8 @@ use crate::gateway::{Answer, Own, Shared};
 pub(crate) fn answer(own: Own, method: &Method, shared: &Arc<Shared>) -> Response<Answer> {
     let text = |body: String, kind: &'static str| {
         let length = body.len();
-        let mut answer = Response::new(if method == Method::HEAD { Answer::Whole(None) } else { Answer::whole(body) });
+        let mut answer =
+            Response::new(if method == Method::HEAD { Answer::Whole(None) } else { Answer::whole(body) });
         answer.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
         answer.headers_mut().insert(header::CONTENT_LENGTH, HeaderValue::from(length));
         answer

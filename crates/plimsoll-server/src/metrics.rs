@@ -13,7 +13,21 @@ use crate::gateway::{Ask, End, Upstream};
 
 /// Upper bounds of the buckets of times, in microseconds.
 const BOUNDS: [u64; 16] = [
-    50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 50_000, 100_000, 500_000, 1_000_000, 5_000_000, 15_000_000, 60_000_000,
+    50,
+    100,
+    250,
+    500,
+    1_000,
+    2_500,
+    5_000,
+    10_000,
+    50_000,
+    100_000,
+    500_000,
+    1_000_000,
+    5_000_000,
+    15_000_000,
+    60_000_000,
     300_000_000,
 ];
 /// The classes of statuses: none, then 1xx to 5xx.
@@ -292,7 +306,12 @@ impl Metrics {
         let signed = |value: u64| i128::from(value);
         let costs = [&self.summarising, &self.rewritten].map(|cost| signed(cost.load(Relaxed))).iter().sum::<i128>();
         let net = signed(before) - signed(after) - costs - signed(self.recalled.load(Relaxed) / 4);
-        head(text, "plimsoll_tokens_saved_net", "gauge", "Tokens not sent, less summaries, caches rewritten and recalls.");
+        head(
+            text,
+            "plimsoll_tokens_saved_net",
+            "gauge",
+            "Tokens not sent, less summaries, caches rewritten and recalls.",
+        );
         let _ = writeln!(text, "plimsoll_tokens_saved_net {net}");
         head(text, "plimsoll_prefix_total", "counter", "Requests by how they relate to the one sent before.");
         for ((_, name), count) in PREFIXES.iter().zip(&self.prefixes) {
@@ -308,9 +327,17 @@ impl Metrics {
             ("plimsoll_rewritten_tokens_total", "Tokens that an epoch made caches read anew.", &self.rewritten),
             ("plimsoll_summaries_total", "Summaries that were made.", &self.summaries),
             ("plimsoll_summary_tokens_total", "Tokens that summarisers used.", &self.summarising),
-            ("plimsoll_overflows_recovered_total", "Requests too long that were compacted and sent again.", &self.recovered),
+            (
+                "plimsoll_overflows_recovered_total",
+                "Requests too long that were compacted and sent again.",
+                &self.recovered,
+            ),
             ("plimsoll_overflows_passed_total", "Requests too long whose error the client got.", &self.lost),
-            ("plimsoll_truncated_total", "Answers to requests of which a server seems to have dropped a part.", &self.truncated),
+            (
+                "plimsoll_truncated_total",
+                "Answers to requests of which a server seems to have dropped a part.",
+                &self.truncated,
+            ),
             ("plimsoll_recalled_bytes_total", "Bytes that were recalled.", &self.recalled),
         ] {
             head(text, name, "counter", about);
@@ -352,7 +379,11 @@ impl Metrics {
         }
         self.write_kept(&mut text);
         self.added.write(&mut text, "plimsoll_added_seconds", "Time that requests spent in the gateway itself.");
-        self.first_byte.write(&mut text, "plimsoll_first_byte_seconds", "Time from a request to its answer's first byte.");
+        self.first_byte.write(
+            &mut text,
+            "plimsoll_first_byte_seconds",
+            "Time from a request to its answer's first byte.",
+        );
         text
     }
 }

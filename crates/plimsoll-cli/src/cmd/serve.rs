@@ -25,16 +25,14 @@ use crate::resolve::{Done, Usage, config, tenant_store};
 /// Clients use its address as their base URL. Without --upstream it passes on to the makers of each protocol: Anthropic,
 /// OpenAI and Gemini. It prints one line with its address when it is ready, and runs until it is stopped.
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Example: plimsoll serve --upstream anthropic=https://api.anthropic.com
+#[command(after_help = "Example: plimsoll serve --upstream anthropic=https://api.anthropic.com
          ANTHROPIC_BASE_URL=http://127.0.0.1:8642 claude
 
          plimsoll serve --upstream openai=http://127.0.0.1:11434 --window 32k
          OPENAI_BASE_URL=http://127.0.0.1:8642/v1 my-agent
 
 Elsewhere than on this machine it needs a key, which clients send as x-plimsoll-key:
-         PLIMSOLL_KEY=alice:$(openssl rand -hex 24) plimsoll serve --listen 0.0.0.0:8642"
-)]
+         PLIMSOLL_KEY=alice:$(openssl rand -hex 24) plimsoll serve --listen 0.0.0.0:8642")]
 pub(crate) struct ServeArgs {
     /// Where to listen; port 0 takes any that is free
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8642")]
@@ -131,7 +129,8 @@ impl GatewayArgs {
             session = session.with_capacity(capacity);
         }
         let named = Profile::named(config.profile());
-        session.profile = named.with_context(|| format!("compact.profile: there is no {}", plain(config.profile())))?;
+        session.profile =
+            named.with_context(|| format!("compact.profile: there is no {}", plain(config.profile())))?;
         session.cap = config.cap().map(Cap::Bytes);
         session.shadow = self.shadow;
         Ok(session.with_recaller(match self.recall.as_deref() {

@@ -79,7 +79,8 @@ pub(crate) fn run(arguments: &WrapArgs, global: &Global) -> Result<Done> {
         // Before the child is there, so that no signal meets this process unprepared.
         let mut signals = Signals::listen()?;
         let name = plain(&program.to_string_lossy());
-        let mut child = command.spawn().with_context(|| format!("{name} cannot be run; is it installed, and in PATH?"))?;
+        let mut child =
+            command.spawn().with_context(|| format!("{name} cannot be run; is it installed, and in PATH?"))?;
         let (end, ended) = tokio::sync::oneshot::channel::<()>();
         let served = tokio::spawn(gateway.serve(async {
             let _ = ended.await;
@@ -135,8 +136,9 @@ fn added(known: Option<Known>, url: &str, lookup: impl Fn(&str) -> Option<OsStri
         Some(Known::OpenCode) => {
             const VARIABLE: &str = "OPENCODE_CONFIG_CONTENT";
             let before = match lookup(VARIABLE) {
-                Some(text) => serde_json::from_str(&text.to_string_lossy())
-                    .map_err(|error| Usage(format!("{VARIABLE} is set and is no JSON ({error}); unset it or mend it")))?,
+                Some(text) => serde_json::from_str(&text.to_string_lossy()).map_err(|error| {
+                    Usage(format!("{VARIABLE} is set and is no JSON ({error}); unset it or mend it"))
+                })?,
                 None => Value::Object(Map::new()),
             };
             added.variables.push((VARIABLE, opencode(before, &v1).to_string().into()));
@@ -292,7 +294,10 @@ mod tests {
         let added_to = added(Some(Known::OpenCode), URL, lookup).unwrap();
         let (_, text) = added_to.variables.iter().find(|(name, _)| *name == "OPENCODE_CONFIG_CONTENT").unwrap();
         let config: Value = serde_json::from_str(text.to_str().unwrap()).unwrap();
-        assert_eq!(config["provider"]["openai"]["options"], json!({ "timeout": 5, "baseURL": "http://127.0.0.1:5000/v1" }));
+        assert_eq!(
+            config["provider"]["openai"]["options"],
+            json!({ "timeout": 5, "baseURL": "http://127.0.0.1:5000/v1" })
+        );
         assert_eq!(config["provider"]["anthropic"]["options"]["baseURL"], "http://127.0.0.1:5000/v1");
         assert_eq!(config["theme"], "x");
         let broken = |name: &str| (name == "OPENCODE_CONFIG_CONTENT").then(|| "{".into());

@@ -19,13 +19,17 @@ pub struct Keys(Vec<(String, blake3::Hash)>);
 #[non_exhaustive]
 pub enum KeyError {
     /// A secret is too short.
-    #[error("key {place} of PLIMSOLL_KEY is shorter than {SHORTEST} characters; make one with `openssl rand -hex 24`")]
+    #[error(
+        "key {place} of PLIMSOLL_KEY is shorter than {SHORTEST} characters; make one with `openssl rand -hex 24`"
+    )]
     Short {
         /// Which, counted from 1.
         place: usize,
     },
     /// A name cannot name a tenant.
-    #[error("key {place} of PLIMSOLL_KEY has no proper name; write NAME:SECRET, the name of at most 40 letters, digits, `-`, `_`")]
+    #[error(
+        "key {place} of PLIMSOLL_KEY has no proper name; write NAME:SECRET, the name of at most 40 letters, digits, `-`, `_`"
+    )]
     Name {
         /// Which, counted from 1.
         place: usize,
@@ -104,7 +108,9 @@ pub(crate) enum Refusal {
          or x-api-key where the upstream needs none"
     )]
     NoKey,
-    #[error("the host header does not name this gateway; reach it by its address, or start it with --allow-host NAME")]
+    #[error(
+        "the host header does not name this gateway; reach it by its address, or start it with --allow-host NAME"
+    )]
     Host,
     #[error("web pages may not use this gateway; start it with --allow-origin ORIGIN if this one may")]
     Origin,
@@ -158,7 +164,8 @@ impl Access {
     /// The checks that need no key.
     pub(crate) fn check_names(&self, headers: &HeaderMap, target: Option<&Authority>) -> Result<(), Refusal> {
         if self.keys.is_empty() {
-            let host = headers.get(header::HOST).map(|value| value.to_str().map_err(|_| Refusal::Host)).transpose()?;
+            let host =
+                headers.get(header::HOST).map(|value| value.to_str().map_err(|_| Refusal::Host)).transpose()?;
             let named = [host, target.map(Authority::as_str)];
             // Without any name at all (HTTP/1.0) no browser asks.
             if named.iter().flatten().any(|name| !self.is_ours(name)) {
@@ -167,9 +174,9 @@ impl Access {
         }
         for origin in headers.get_all(header::ORIGIN) {
             let allowed = origin.to_str().is_ok_and(|origin| {
-                let local = origin.split_once("://").is_some_and(|(scheme, host)| {
-                    matches!(scheme, "http" | "https") && is_local(without_port(host))
-                });
+                let local = origin
+                    .split_once("://")
+                    .is_some_and(|(scheme, host)| matches!(scheme, "http" | "https") && is_local(without_port(host)));
                 local || self.origins.iter().any(|known| known.eq_ignore_ascii_case(origin))
             });
             if !allowed {
@@ -181,7 +188,9 @@ impl Access {
 
     fn is_ours(&self, authority: &str) -> bool {
         let name = without_port(authority);
-        name.parse::<IpAddr>().is_ok() || is_local(name) || self.hosts.iter().any(|host| host.eq_ignore_ascii_case(name))
+        name.parse::<IpAddr>().is_ok()
+            || is_local(name)
+            || self.hosts.iter().any(|host| host.eq_ignore_ascii_case(name))
     }
 }
 
@@ -232,7 +241,15 @@ mod tests {
     fn a_page_that_took_our_address_for_its_name_is_refused() {
         let access = Access { hosts: vec!["box.lan".to_owned()], ..Access::default() };
         let check = |host: &str| access.check(&headers(&[("host", host)]), None).map(|_| ());
-        for ours in ["127.0.0.1:8642", "localhost", "localhost:1", "[::1]:8642", "192.168.1.7:8642", "BOX.lan:1", "a.localhost"] {
+        for ours in [
+            "127.0.0.1:8642",
+            "localhost",
+            "localhost:1",
+            "[::1]:8642",
+            "192.168.1.7:8642",
+            "BOX.lan:1",
+            "a.localhost",
+        ] {
             assert_eq!(check(ours), Ok(()), "{ours}");
         }
         for other in ["evil.example", "evil.example:8642", "localhost.evil.example", "127.0.0.1.evil.example", ""] {
@@ -245,7 +262,8 @@ mod tests {
     #[test]
     fn a_page_of_another_origin_is_refused() {
         let access = Access { origins: vec!["app://tool".to_owned()], ..Access::default() };
-        let check = |origin: &str| access.check(&headers(&[("host", "localhost"), ("origin", origin)]), None).map(|_| ());
+        let check =
+            |origin: &str| access.check(&headers(&[("host", "localhost"), ("origin", origin)]), None).map(|_| ());
         for ours in ["http://localhost:8642", "http://127.0.0.1", "https://[::1]:3", "app://tool"] {
             assert_eq!(check(ours), Ok(()), "{ours}");
         }
@@ -262,7 +280,8 @@ mod tests {
         let access = keyed();
         let check = |lines: &[(&str, &str)]| access.check(&headers(lines), None);
         let bearer = format!("Bearer {OTHER}");
-        let caller = check(&[("host", "box"), ("x-plimsoll-key", SECRET), ("authorization", "Bearer sk-up")]).unwrap();
+        let caller =
+            check(&[("host", "box"), ("x-plimsoll-key", SECRET), ("authorization", "Bearer sk-up")]).unwrap();
         assert_eq!(caller, Caller { tenant: Some("alice".to_owned()), ours: vec![] });
         let caller = check(&[("authorization", &bearer)]).unwrap();
         assert_eq!(caller, Caller { tenant: Some("bob".to_owned()), ours: vec![header::AUTHORIZATION] });

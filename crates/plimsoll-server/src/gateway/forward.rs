@@ -107,7 +107,9 @@ impl Bound<'_> {
             return Ok(relayed(answer, Ahead::default(), None, told, exchange));
         };
         let status = answer.status();
-        if matches!(self.ask, Ask::CountTokens | Ask::ResponsesInputTokens) && matches!(status.as_u16(), 404 | 405 | 501) {
+        if matches!(self.ask, Ask::CountTokens | Ask::ResponsesInputTokens)
+            && matches!(status.as_u16(), 404 | 405 | 501)
+        {
             if let Some((count, how)) = inside.count(sent).await {
                 return Ok(Passed::Counted(counted(self.ask, count, how)));
             }
@@ -161,7 +163,9 @@ impl Bound<'_> {
             cause = source;
         }
         let message = if error.is_connect() {
-            format!("the upstream {name} cannot be reached ({cause}); is it running, and is --upstream {name}=URL right?")
+            format!(
+                "the upstream {name} cannot be reached ({cause}); is it running, and is --upstream {name}=URL right?"
+            )
         } else {
             format!("the upstream {name} closed the connection before it answered ({cause})")
         };
@@ -170,7 +174,8 @@ impl Bound<'_> {
 
     fn silent(&self, silence: Duration) -> Fault {
         let (name, seconds) = (self.upstream.name(), silence.as_secs_f32());
-        let message = format!("the upstream {name} has not answered for {seconds} s; raise --upstream-silence if it may");
+        let message =
+            format!("the upstream {name} has not answered for {seconds} s; raise --upstream-silence if it may");
         Fault::new(StatusCode::GATEWAY_TIMEOUT, message)
     }
 }

@@ -113,13 +113,21 @@ mod tests {
         let onward = onward(&headers, &"api.test".parse().unwrap(), &[header::AUTHORIZATION]);
         assert_eq!(
             lines(&onward),
-            ["accept: */*", "host: api.test", "anthropic-beta: a,b", "anthropic-beta: c", "x-api-key: k", "content-length: 3"]
+            [
+                "accept: */*",
+                "host: api.test",
+                "anthropic-beta: a,b",
+                "anthropic-beta: c",
+                "x-api-key: k",
+                "content-length: 3"
+            ]
         );
     }
 
     #[test]
     fn an_answer_loses_only_what_belongs_to_its_connection() {
-        let headers = map(&[("date", "now"), ("transfer-encoding", "chunked"), ("x-request-id", "r"), ("connection", "close")]);
+        let headers =
+            map(&[("date", "now"), ("transfer-encoding", "chunked"), ("x-request-id", "r"), ("connection", "close")]);
         assert_eq!(lines(&back(headers)), ["date: now", "x-request-id: r"]);
         let plain = map(&[("x-plimsoll", "tokens=1->1"), ("set-cookie", "a"), ("set-cookie", "b")]);
         assert_eq!(back(plain.clone()), plain);

@@ -91,8 +91,7 @@ impl Gateway {
         if !may_listen(address, &options.keys, options.insecure) {
             return Err(ServerError::Open { address });
         }
-        let listener =
-            TcpListener::bind(address).await.map_err(|source| ServerError::Listen { address, source })?;
+        let listener = TcpListener::bind(address).await.map_err(|source| ServerError::Listen { address, source })?;
         let local = listener.local_addr()?;
         let (client, upgrading) = connect::clients(&options)?;
         let access = Access {
@@ -211,7 +210,10 @@ async fn answer(shared: &Arc<Shared>, request: Request<Incoming>) -> Response<An
         Fault::new(status, message).answer(kind)
     };
     if request.method() == Method::CONNECT {
-        return refuse(StatusCode::METHOD_NOT_ALLOWED, "this is a gateway, no forward proxy; use it as a base URL".into());
+        return refuse(
+            StatusCode::METHOD_NOT_ALLOWED,
+            "this is a gateway, no forward proxy; use it as a base URL".into(),
+        );
     }
     if headers::size(request.headers()) as u64 > shared.options.max_headers.0 {
         return refuse(
@@ -261,7 +263,9 @@ async fn answer(shared: &Arc<Shared>, request: Request<Incoming>) -> Response<An
     let Some(upstream) = upstreams.get(place) else {
         return nowhere("there is no such upstream", upstreams);
     };
-    Bound { shared, place, upstream, path, ask, kind, ours: &ours, tenant: tenant.as_deref(), bypass }.pass(request).await
+    Bound { shared, place, upstream, path, ask, kind, ours: &ours, tenant: tenant.as_deref(), bypass }
+        .pass(request)
+        .await
 }
 
 fn nowhere(what: &str, upstreams: &[Upstream]) -> Response<Answer> {

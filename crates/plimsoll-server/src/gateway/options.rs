@@ -87,6 +87,9 @@ impl Options {
 
 impl fmt::Debug for Options {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Options").field("upstreams", &self.upstreams).field("keys", &self.keys).finish_non_exhaustive()
+        f.debug_struct("Options")
+            .field("upstreams", &self.upstreams)
+            .field("keys", &self.keys)
+            .finish_non_exhaustive()
     }
 }

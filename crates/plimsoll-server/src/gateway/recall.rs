@@ -31,7 +31,10 @@ pub(crate) async fn plain(shared: &Arc<Shared>, kept: &Kept, tenant: Option<&str
     for parameter in query.split('&').filter(|parameter| !parameter.is_empty()) {
         let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
         let Some(value) = unescaped(&value.replace('+', " ")) else {
-            return fault(StatusCode::BAD_REQUEST, "the query cannot be read: a `%` is not followed by two hex digits");
+            return fault(
+                StatusCode::BAD_REQUEST,
+                "the query cannot be read: a `%` is not followed by two hex digits",
+            );
         };
         arguments.insert(name.to_owned(), Value::String(value));
     }
@@ -91,7 +94,10 @@ pub(crate) async fn mcp(
         .disable_allowed_origins();
     let service =
         StreamableHttpService::new(move || Ok(server.clone()), Arc::new(NeverSessionManager::default()), config);
-    service.handle(request).await.map(|body: http_body_util::combinators::BoxBody<Bytes, _>| Answer::Boxed(body.boxed()))
+    service
+        .handle(request)
+        .await
+        .map(|body: http_body_util::combinators::BoxBody<Bytes, _>| Answer::Boxed(body.boxed()))
 }
 
 #[cfg(test)]

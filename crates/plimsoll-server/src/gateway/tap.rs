@@ -33,7 +33,9 @@ impl Tap {
     /// Makes one for an answer with these headers.
     pub(crate) fn new(inside: Inside, headers: &HeaderMap) -> Self {
         let is = |name, what: &str| {
-            headers.get(name).is_some_and(|value| value.as_bytes().get(..what.len()).is_some_and(|v| v.eq_ignore_ascii_case(what.as_bytes())))
+            headers.get(name).is_some_and(|value| {
+                value.as_bytes().get(..what.len()).is_some_and(|v| v.eq_ignore_ascii_case(what.as_bytes()))
+            })
         };
         let stream = is(header::CONTENT_TYPE, "text/event-stream");
         let coded = headers.contains_key(header::CONTENT_ENCODING) && !is(header::CONTENT_ENCODING, "identity");

@@ -137,7 +137,9 @@ mod tests {
     #[test]
     fn a_body_that_a_signature_covers_is_known() {
         assert!(is_signed(&headers(&[("authorization", "AWS4-HMAC-SHA256 Credential=x")])));
-        assert!(is_signed(&headers(&[("x-amz-content-sha256", "x")])) && is_signed(&headers(&[("content-md5", "x")])));
+        assert!(
+            is_signed(&headers(&[("x-amz-content-sha256", "x")])) && is_signed(&headers(&[("content-md5", "x")]))
+        );
         assert!(!is_signed(&headers(&[("authorization", "Bearer sk")])));
     }
 
@@ -145,9 +147,13 @@ mod tests {
     fn a_clients_own_compaction_is_known_by_what_is_said_last() {
         let own = |body: &str, format| is_own_compaction(&HeaderMap::new(), body.as_bytes(), format);
         let ask = "Your task is to create a detailed summary of the conversation so far. … <summary>";
-        let last = format!(r#"{{"messages":[{{"role":"user","content":"hi"}},{{"role":"assistant","content":"ho"}},{{"role":"user","content":"{ask}"}}],"tools":[]}}"#);
+        let last = format!(
+            r#"{{"messages":[{{"role":"user","content":"hi"}},{{"role":"assistant","content":"ho"}},{{"role":"user","content":"{ask}"}}],"tools":[]}}"#
+        );
         assert!(own(&last, Format::Anthropic));
-        let earlier = format!(r#"{{"messages":[{{"role":"user","content":"{ask}"}},{{"role":"assistant","content":"ho"}},{{"role":"user","content":"go on"}}]}}"#);
+        let earlier = format!(
+            r#"{{"messages":[{{"role":"user","content":"{ask}"}},{{"role":"assistant","content":"ho"}},{{"role":"user","content":"go on"}}]}}"#
+        );
         assert!(!own(&earlier, Format::Anthropic));
         let item = r#"{"input":[{"role":"user","content":"hi"},{"type":"compaction_trigger"}]}"#;
         assert!(own(item, Format::OpenaiResponses));

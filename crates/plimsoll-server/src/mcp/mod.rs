@@ -63,7 +63,9 @@ impl McpServer {
 
     async fn call(&self, request: CallToolRequestParams) -> CallToolResult {
         if self.remote.is_some() && request.name == "context" {
-            return CallToolResult::error(vec![ContentBlock::text("files are not read here; there are recall, search and list")]);
+            return CallToolResult::error(vec![ContentBlock::text(
+                "files are not read here; there are recall, search and list",
+            )]);
         }
         let store = self.store.clone();
         let work = move || {

@@ -85,13 +85,18 @@ async fn nothing_that_a_client_sent_is_in_the_log_the_metrics_or_an_error() {
     const CANARY: &str = "CANARY-7f3a";
     let lines: Arc<Mutex<Vec<String>>> = Arc::default();
     let sink = Arc::clone(&lines);
-    let head = format!("POST /v1/messages?key={CANARY} HTTP/1.1\r\nauthorization: Bearer {CANARY}\r\nx-api-key: {CANARY}\r\ncookie: {CANARY}");
+    let head = format!(
+        "POST /v1/messages?key={CANARY} HTTP/1.1\r\nauthorization: Bearer {CANARY}\r\nx-api-key: {CANARY}\r\ncookie: {CANARY}"
+    );
     let body = format!("{{\"{CANARY}\":1}}");
     let mut said = String::new();
     // An answer, an answer that breaks off, none, and requests that are refused.
-    for (script, keyed) in
-        [(vec![write(OK)], false), (vec![write("HTTP/1.1 200 OK\r\n"), Step::Close], false), (vec![Step::Reset], false), (vec![], true)]
-    {
+    for (script, keyed) in [
+        (vec![write(OK)], false),
+        (vec![write("HTTP/1.1 200 OK\r\n"), Step::Close], false),
+        (vec![Step::Reset], false),
+        (vec![], true),
+    ] {
         let scripted = Scripted::start(script).await;
         let mut options = scripted.options();
         let sink = Arc::clone(&sink);
@@ -105,7 +110,10 @@ async fn nothing_that_a_client_sent_is_in_the_log_the_metrics_or_an_error() {
         said += &ask(gateway, &format!("GET /metrics HTTP/1.1\r\nx-plimsoll-key: {KEY}"), b"").await;
     }
     let lines = lines.lock().unwrap().join("\n");
-    assert!(lines.lines().count() >= 3 && lines.contains(r#""route":"messages","upstream":"openai","status":200"#), "{lines}");
+    assert!(
+        lines.lines().count() >= 3 && lines.contains(r#""route":"messages","upstream":"openai","status":200"#),
+        "{lines}"
+    );
     assert!(said.contains("plimsoll_requests_total{"), "{said}");
     for text in [&lines, &said] {
         assert!(!text.contains(CANARY) && !text.contains(KEY), "{text}");

@@ -127,7 +127,9 @@ async fn headers_have_a_limit() {
             let _ = tokio::io::AsyncWriteExt::write_all(&mut writer, head.as_bytes()).await;
         });
         let mut answer = Vec::new();
-        let _ = tokio::time::timeout(Duration::from_secs(2), tokio::io::AsyncReadExt::read_buf(&mut reader, &mut answer)).await;
+        let _ =
+            tokio::time::timeout(Duration::from_secs(2), tokio::io::AsyncReadExt::read_buf(&mut reader, &mut answer))
+                .await;
         let answer = String::from_utf8_lossy(&answer).into_owned();
         // A very long one is cut off while it is being sent; the connection may be gone before the answer is read.
         assert!(answer.starts_with("HTTP/1.1 431 ") || (size > 256 << 10 && answer.is_empty()), "{size}: {answer}");

@@ -37,8 +37,13 @@ fn turn(n: usize) -> [String; 4] {
     let line = format!("line of file {n} that says something of no great weight\\n");
     [
         format!(r#"{{"role":"user","content":"Step {n}: look into file_{n}.txt; keep it under {n}00 bytes."}}"#),
-        format!(r#"{{"role":"assistant","content":[{{"type":"tool_use","id":"t{n}","name":"Read","input":{{"path":"/srv/file_{n}.txt"}}}}]}}"#),
-        format!(r#"{{"role":"user","content":[{{"type":"tool_result","tool_use_id":"t{n}","content":"{}"}}]}}"#, line.repeat(40)),
+        format!(
+            r#"{{"role":"assistant","content":[{{"type":"tool_use","id":"t{n}","name":"Read","input":{{"path":"/srv/file_{n}.txt"}}}}]}}"#
+        ),
+        format!(
+            r#"{{"role":"user","content":[{{"type":"tool_result","tool_use_id":"t{n}","content":"{}"}}]}}"#,
+            line.repeat(40)
+        ),
         format!(r#"{{"role":"assistant","content":[{{"type":"text","text":"file_{n}.txt has 40 lines."}}]}}"#),
     ]
 }
@@ -48,7 +53,9 @@ fn body(turns: usize) -> String {
     let mut messages: Vec<String> = (1..=turns).flat_map(turn).collect();
     messages.push(format!(r#"{{"role":"user","content":"And now step {}."}}"#, turns + 1));
     let messages = messages.join(",\n ");
-    format!(r#"{{"model":"claude-sonnet-4-5", "max_tokens":256, "big":123456789012345678901234567890, "messages":[{messages}]}}"#)
+    format!(
+        r#"{{"model":"claude-sonnet-4-5", "max_tokens":256, "big":123456789012345678901234567890, "messages":[{messages}]}}"#
+    )
 }
 
 const MESSAGES: &str = "POST /v1/messages HTTP/1.1";
@@ -144,16 +151,30 @@ async fn below_the_threshold_nothing_is_changed_and_nothing_said() {
 
 fn refusal(status: u16, body: &str) -> Vec<Step> {
     let length = body.len();
-    vec![write(format!("HTTP/1.1 {status} No\r\ncontent-type: application/json\r\nx-keep: 1\r\ncontent-length: {length}\r\n\r\n{body}"))]
+    vec![write(format!(
+        "HTTP/1.1 {status} No\r\ncontent-type: application/json\r\nx-keep: 1\r\ncontent-length: {length}\r\n\r\n{body}"
+    ))]
 }
 
 #[tokio::test]
 async fn a_request_that_was_too_long_is_compacted_and_sent_once_more() {
     for (status, words) in [
-        (400, r#"{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 6,251 tokens > 4000 maximum"}}"#),
-        (400, r#"{"error":{"message":"This model's maximum context length is 4000 tokens. However, your messages resulted in 6251 tokens.","code":"context_length_exceeded"}}"#),
-        (400, r#"{"error":{"code":400,"message":"exceeds the available context size","type":"exceed_context_size_error","n_prompt_tokens":6251,"n_ctx":4000}}"#),
-        (413, r#"{"type":"error","error":{"type":"request_too_large","message":"Request exceeds the maximum size"}}"#),
+        (
+            400,
+            r#"{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 6,251 tokens > 4000 maximum"}}"#,
+        ),
+        (
+            400,
+            r#"{"error":{"message":"This model's maximum context length is 4000 tokens. However, your messages resulted in 6251 tokens.","code":"context_length_exceeded"}}"#,
+        ),
+        (
+            400,
+            r#"{"error":{"code":400,"message":"exceeds the available context size","type":"exceed_context_size_error","n_prompt_tokens":6251,"n_ctx":4000}}"#,
+        ),
+        (
+            413,
+            r#"{"type":"error","error":{"type":"request_too_large","message":"Request exceeds the maximum size"}}"#,
+        ),
     ] {
         let scripted = Scripted::start_each(vec![refusal(status, words), vec![write(OK)]]).await;
         let gateway = kept(&scripted).await;
@@ -190,7 +211,9 @@ async fn a_limit_on_tokens_a_minute_is_no_overflow() {
 #[tokio::test]
 async fn an_overflow_inside_a_stream_is_heard_for_the_next_time() {
     let event = r#"{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 6251 tokens > 4000 maximum"}}"#;
-    let stream = format!("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\nevent: error\ndata: {event}\n\n");
+    let stream = format!(
+        "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\nevent: error\ndata: {event}\n\n"
+    );
     let scripted = Scripted::start_each(vec![vec![write(&stream), Step::Close], vec![write(OK)]]).await;
     let gateway = kept(&scripted).await;
     let body = body(5);
@@ -217,7 +240,12 @@ async fn whatever_is_wrong_the_clients_own_bytes_go() {
         (good, MESSAGES, "{\"model\":", "bypass; reason=not-understood"),
         (good, "POST /v1/messages HTTP/1.1\r\nx-plimsoll: bypass", long.as_str(), "bypass; reason=asked"),
         (good, "POST /v1/messages?plimsoll=bypass&beta=true HTTP/1.1", long.as_str(), "bypass; reason=asked"),
-        (good, "POST /v1/messages HTTP/1.1\r\nauthorization: AWS4-HMAC-SHA256 x", long.as_str(), "bypass; reason=signed"),
+        (
+            good,
+            "POST /v1/messages HTTP/1.1\r\nauthorization: AWS4-HMAC-SHA256 x",
+            long.as_str(),
+            "bypass; reason=signed",
+        ),
         (good, "POST /v1/messages HTTP/1.1\r\ncontent-encoding: br", long.as_str(), "bypass; reason=coding-unknown"),
     ] {
         let answer = ask(gateway, head, sent.as_bytes()).await;
@@ -258,7 +286,8 @@ async fn a_clients_own_compaction_is_not_compacted() {
 
 /// A request whose one result is long, of a client that has our recall.
 fn with_result(lines: usize) -> String {
-    let result: Vec<String> = (0..lines).map(|n| format!("line {n} of many, <b>{}</b>", if n == 700 { "needle" } else { "hay" })).collect();
+    let result: Vec<String> =
+        (0..lines).map(|n| format!("line {n} of many, <b>{}</b>", if n == 700 { "needle" } else { "hay" })).collect();
     json!({
         "model": "claude-sonnet-4-5", "max_tokens": 64,
         "tools": [{ "name": "mcp__plimsoll__recall", "description": "x", "input_schema": { "type": "object" } }],
@@ -283,7 +312,9 @@ async fn a_long_result_is_capped_at_admission_and_recalled_by_its_tenant_alone()
     let mut options = options(&scripted, keep);
     options.keys = Keys::parse(&format!("alice:{ALICE},bob:{BOB}")).unwrap();
     let gateway = serve(options).await;
-    let head = format!("POST /v1/messages HTTP/1.1\r\nx-plimsoll-key: {ALICE}\r\nauthorization: Bearer sk-CANARY\r\nx-plimsoll-session: s1");
+    let head = format!(
+        "POST /v1/messages HTTP/1.1\r\nx-plimsoll-key: {ALICE}\r\nauthorization: Bearer sk-CANARY\r\nx-plimsoll-session: s1"
+    );
     let answer = ask(gateway, &head, with_result(1000).as_bytes()).await;
     assert!(said(&answer).unwrap_or_default().contains("capped=1"), "{answer}");
     let sent = messages(&scripted.last().1);
@@ -303,13 +334,17 @@ async fn a_long_result_is_capped_at_admission_and_recalled_by_its_tenant_alone()
         let other = recall(key, "").await;
         assert!(other.starts_with(&format!("HTTP/1.1 {status} ")) && !other.contains("of many"), "{other}");
     }
-    let outside = ask(gateway, &format!("GET /plimsoll/recall/..%2F..%2Fetc/passwd HTTP/1.1\r\nx-plimsoll-key: {ALICE}"), b"").await;
+    let outside =
+        ask(gateway, &format!("GET /plimsoll/recall/..%2F..%2Fetc/passwd HTTP/1.1\r\nx-plimsoll-key: {ALICE}"), b"")
+            .await;
     assert!(outside.starts_with("HTTP/1.1 404 "), "{outside}");
 
     // The same over MCP.
     let call = |key: &str, name: &str, arguments: Value| {
         let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": { "name": name, "arguments": arguments } });
-        let head = format!("POST /mcp HTTP/1.1\r\nx-plimsoll-key: {key}\r\ncontent-type: application/json\r\naccept: application/json, text/event-stream\r\nmcp-protocol-version: 2025-06-18");
+        let head = format!(
+            "POST /mcp HTTP/1.1\r\nx-plimsoll-key: {key}\r\ncontent-type: application/json\r\naccept: application/json, text/event-stream\r\nmcp-protocol-version: 2025-06-18"
+        );
         let body = body.to_string();
         async move { ask(gateway, &head, body.as_bytes()).await }
     };
@@ -330,7 +365,10 @@ async fn a_long_result_is_capped_at_admission_and_recalled_by_its_tenant_alone()
                 folders.push(path);
             } else {
                 let bytes = std::fs::read(&path).unwrap();
-                assert!(memchr::memmem::find(&bytes, b"CANARY").is_none() && memchr::memmem::find(&bytes, ALICE.as_bytes()).is_none());
+                assert!(
+                    memchr::memmem::find(&bytes, b"CANARY").is_none()
+                        && memchr::memmem::find(&bytes, ALICE.as_bytes()).is_none()
+                );
                 stored += 1;
             }
         }
@@ -357,11 +395,15 @@ async fn tokens_are_counted_for_an_upstream_that_cannot() {
         let scripted = Scripted::start(refusal(status, "{}")).await;
         let gateway = kept(&scripted).await;
         let answer = ask(gateway, "POST /v1/messages/count_tokens HTTP/1.1", body(3).as_bytes()).await;
-        assert!(answer.starts_with("HTTP/1.1 200 ") && answer.contains("x-plimsoll-count: estimated; tokenizer="), "{answer}");
+        assert!(
+            answer.starts_with("HTTP/1.1 200 ") && answer.contains("x-plimsoll-count: estimated; tokenizer="),
+            "{answer}"
+        );
         let counted: Value = serde_json::from_str(answer.split("\r\n\r\n").nth(1).unwrap()).unwrap();
         assert!((1_000..4_000).contains(&counted["input_tokens"].as_u64().unwrap()), "{counted}");
     }
-    let scripted = Scripted::start(vec![write("HTTP/1.1 200 OK\r\ncontent-length: 18\r\n\r\n{\"input_tokens\":7}")]).await;
+    let scripted =
+        Scripted::start(vec![write("HTTP/1.1 200 OK\r\ncontent-length: 18\r\n\r\n{\"input_tokens\":7}")]).await;
     let answer = ask(kept(&scripted).await, "POST /v1/messages/count_tokens HTTP/1.1", body(3).as_bytes()).await;
     assert!(answer.ends_with("{\"input_tokens\":7}") && !answer.contains("x-plimsoll"), "{answer}");
 }
@@ -390,11 +432,18 @@ async fn a_coded_body_goes_on_coded_unless_it_is_changed() {
 
 #[tokio::test]
 async fn what_an_answer_used_is_heard_from_streams_and_whole_answers() {
-    let start = r#"data: {"type":"message_start","message":{"model":"m","usage":{"input_tokens":4321,"output_tokens":1}}}"#;
+    let start =
+        r#"data: {"type":"message_start","message":{"model":"m","usage":{"input_tokens":4321,"output_tokens":1}}}"#;
     let stop = r#"data: {"type":"message_stop"}"#;
-    let stream = format!("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n{start}\n\n{stop}\n\n");
-    let whole = r#"{"type":"message","content":[],"stop_reason":"end_turn","usage":{"input_tokens":4321,"output_tokens":1}}"#;
-    let whole = format!("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{whole}", whole.len());
+    let stream = format!(
+        "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n{start}\n\n{stop}\n\n"
+    );
+    let whole =
+        r#"{"type":"message","content":[],"stop_reason":"end_turn","usage":{"input_tokens":4321,"output_tokens":1}}"#;
+    let whole = format!(
+        "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{whole}",
+        whole.len()
+    );
     for script in [vec![write(stream), Step::Close], vec![write(whole)]] {
         let scripted = Scripted::start(script).await;
         let gateway = kept(&scripted).await;
@@ -412,7 +461,9 @@ async fn what_an_answer_used_is_heard_from_streams_and_whole_answers() {
 async fn a_client_that_asks_for_a_websocket_is_sent_to_http() {
     let scripted = Scripted::start(vec![write(OK)]).await;
     let mut client = Client::connect(kept(&scripted).await).await;
-    client.send("GET /v1/responses HTTP/1.1\r\nhost: localhost\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n").await;
+    client
+        .send("GET /v1/responses HTTP/1.1\r\nhost: localhost\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n")
+        .await;
     client.until("HTTP/1.1 426 ").await;
     assert!(scripted.requests.lock().unwrap().is_empty());
 }

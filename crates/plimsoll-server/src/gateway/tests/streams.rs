@@ -48,10 +48,16 @@ async fn a_stream_cut_upstream_is_cut_for_the_client() {
     let half = "event: b\ndata: {\"te";
     for (name, script) in [
         ("chunks, closed", vec![write(STREAM), chunk(event), chunk(half), Step::Close]),
-        ("chunks, reset", vec![write(STREAM), chunk(event), chunk(half), Step::Wait(Duration::from_millis(50)), Step::Reset]),
+        (
+            "chunks, reset",
+            vec![write(STREAM), chunk(event), chunk(half), Step::Wait(Duration::from_millis(50)), Step::Reset],
+        ),
         ("inside a chunk", vec![write(STREAM), chunk(event), write(format!("40\r\n{half}")), Step::Close]),
         ("nothing but the end", vec![write(CLOSED), write(event), write(half), Step::Close]),
-        ("a length", vec![write("HTTP/1.1 200 OK\r\ncontent-length: 999\r\n\r\n"), write(event), write(half), Step::Close]),
+        (
+            "a length",
+            vec![write("HTTP/1.1 200 OK\r\ncontent-length: 999\r\n\r\n"), write(event), write(half), Step::Close],
+        ),
     ] {
         let scripted = Scripted::start(script).await;
         let mut client = Client::connect(scripted.gateway().await).await;
@@ -138,7 +144,8 @@ async fn a_refused_upgrade_is_an_answer_like_any_other() {
 
 #[tokio::test]
 async fn what_is_under_way_ends_before_the_gateway_does() {
-    let mut scripted = Scripted::start(vec![write(STREAM), chunk("data: 1\n\n"), Step::Ask, write("0\r\n\r\n")]).await;
+    let mut scripted =
+        Scripted::start(vec![write(STREAM), chunk("data: 1\n\n"), Step::Ask, write("0\r\n\r\n")]).await;
     let gateway = crate::gateway::Gateway::bind("127.0.0.1:0".parse().unwrap(), scripted.options()).await.unwrap();
     let address = gateway.address();
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();

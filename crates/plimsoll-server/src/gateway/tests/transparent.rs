@@ -53,12 +53,16 @@ async fn headers_keep_their_order_and_their_case() {
 #[tokio::test]
 async fn error_bodies_and_their_headers_are_not_reworded() {
     for (status, body) in [
-        (400, r#"{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 9 tokens > 1 maximum"}}"#),
+        (
+            400,
+            r#"{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 9 tokens > 1 maximum"}}"#,
+        ),
         (413, r#"{"error":{"message":"Request too large … tokens per minute (TPM)","code":"rate_limit_exceeded"}}"#),
         (429, "Too many requests"),
         (529, r#"{ "type":"error", "error":{"type":"overloaded_error","message":"Overloaded"} }"#),
     ] {
-        let said = format!("HTTP/1.1 {status} Odd Words\r\nretry-after: 7\r\ncontent-length: {}\r\n\r\n{body}", body.len());
+        let said =
+            format!("HTTP/1.1 {status} Odd Words\r\nretry-after: 7\r\ncontent-length: {}\r\n\r\n{body}", body.len());
         let scripted = Scripted::start(vec![write(&said)]).await;
         let answer = ask(scripted.gateway().await, "POST /v1/messages HTTP/1.1", b"{}").await;
         assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{answer}");
@@ -96,7 +100,9 @@ async fn a_client_that_waits_to_be_asked_for_its_body_is_asked() {
 async fn other_methods_and_paths_pass_too() {
     let scripted = Scripted::start(vec![write("HTTP/1.1 204 No Content\r\netag: x\r\n\r\n")]).await;
     let gateway = scripted.gateway().await;
-    for head in ["DELETE /v1/responses/r_1 HTTP/1.1", "GET /v1/models/a%2Fb?after=%20 HTTP/1.1", "PATCH /any HTTP/1.1"] {
+    for head in
+        ["DELETE /v1/responses/r_1 HTTP/1.1", "GET /v1/models/a%2Fb?after=%20 HTTP/1.1", "PATCH /any HTTP/1.1"]
+    {
         let answer = ask(gateway, head, b"").await;
         assert!(answer.starts_with("HTTP/1.1 204 ") && answer.contains("etag: x"), "{answer}");
         assert!(scripted.last().0.starts_with(&format!("{head}\r\n")), "{}", scripted.last().0);
