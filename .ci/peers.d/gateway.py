@@ -58,9 +58,9 @@ def judge(bench, name, direct, through):
                 len(through) == TURNS and all(ran.code == 0 for ran in through), through[-1])
     lines = logged(bench)
     kept = [line for line in lines if line.get("prefix")]
-    bench.check(f"{name}: it was compacted, and no prefix broke",
-                any(line.get("epoch") for line in kept) and not any(line["prefix"] == "broken" for line in kept),
-                Ran(0, json.dumps(kept, indent=1), ""))
+    bench.check(f"{name}: results were capped or the past compacted, and no prefix broke",
+                any(line["tokens_after"] < line["tokens_before"] for line in kept)
+                and not any(line["prefix"] == "broken" for line in kept), Ran(0, json.dumps(kept, indent=1), ""))
 
 
 def claude():

@@ -7,8 +7,7 @@
 //! The upstream is scripted and runs here, a thread a connection; the client writes and reads plain sockets. Latency is
 //! the median of the best round at one connection, less the direct one's; CPU is of the proxy's processes.
 
-use std::fmt::Write as _;
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{BufRead as _, BufReader, Read as _, Stdout, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -33,7 +32,7 @@ fn main() -> Result<(), Fault> {
     targets.extend(nginx(&folder, upstream).ok());
     targets.push(serve("passthrough", &plimsoll, &folder, upstream, &["--passthrough"])?);
     targets.push(serve("kept", &plimsoll, &folder, upstream, &["--window", "100M"])?);
-    let mut out = String::new();
+    let mut out = std::io::stdout();
     writeln!(out, "load {}", std::fs::read_to_string("/proc/loadavg")?.trim())?;
     for size in SIZES {
         for stream in [false, true] {
@@ -47,7 +46,6 @@ fn main() -> Result<(), Fault> {
     }
     idle(&mut out, &targets)?;
     writeln!(out, "load {}", std::fs::read_to_string("/proc/loadavg")?.trim())?;
-    std::io::stdout().write_all(out.as_bytes())?;
     drop(targets);
     std::fs::remove_dir_all(folder)?;
     Ok(())
@@ -310,7 +308,9 @@ impl Client {
 fn body(size: usize, which: usize) -> Result<(String, String), Fault> {
     let mut text = String::from_utf8(plimsoll_benches::body::anthropic(size.saturating_sub(10_000)))?;
     text.truncate(text.len() - 2);
-    write!(text, r#",{{"role":"assistant","content":"Done."}},{{"role":"user","content":"{which}: go on with "#)?;
+    text.push_str(&format!(
+        r#",{{"role":"assistant","content":"Done."}},{{"role":"user","content":"{which}: go on with "#
+    ));
     Ok((text, "\"}]}".to_owned()))
 }
 
@@ -320,7 +320,7 @@ fn median(mut times: Vec<Duration>) -> Duration {
 }
 
 fn one_connection(
-    out: &mut String,
+    out: &mut Stdout,
     targets: &[Target],
     size: usize,
     stream: bool,
@@ -361,7 +361,7 @@ fn one_connection(
 }
 
 fn throughput(
-    out: &mut String,
+    out: &mut Stdout,
     targets: &[Target],
     size: usize,
     connections: usize,
@@ -394,7 +394,7 @@ fn throughput(
 }
 
 /// What a connection costs that is only kept.
-fn idle(out: &mut String, targets: &[Target]) -> Result<(), Fault> {
+fn idle(out: &mut Stdout, targets: &[Target]) -> Result<(), Fault> {
     const MANY: usize = 400;
     for target in targets.iter().filter(|target| target.child.is_some()) {
         let before = target.used().1;
