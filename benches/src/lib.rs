@@ -2,6 +2,7 @@
 
 pub mod body;
 pub mod samples;
+pub mod socket;
 pub mod text;
 
 use rustix::time::{ClockId, clock_gettime};

@@ -7,19 +7,16 @@
 //! The upstream is scripted and runs here, a thread a connection; the client writes and reads plain sockets. Latency is
 //! the median of the best round at one connection, less the direct one's; CPU is of the proxy's processes.
 
-use std::io::{BufRead as _, BufReader, Read as _, Stdout, Write as _};
+use std::io::{BufRead as _, BufReader, Stdout, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-type Fault = Box<dyn std::error::Error + Send + Sync>;
+use plimsoll_benches::socket::{Fault, Message, scripted};
 
 /// Sizes of bodies, in bytes.
 const SIZES: [usize; 3] = [10_000, 200_000, 1_000_000];
-/// Events of a streamed answer.
-const EVENTS: usize = 20;
-
 fn main() -> Result<(), Fault> {
     let mut arguments = std::env::args().skip(1);
     let plimsoll = PathBuf::from(arguments.next().ok_or("give the path of the plimsoll binary")?);
@@ -139,122 +136,6 @@ fn nginx(folder: &Path, upstream: SocketAddr) -> Result<Target, Fault> {
         std::thread::sleep(Duration::from_millis(50));
     }
     Err("nginx does not listen".into())
-}
-
-/// The scripted upstream.
-fn scripted() -> Result<SocketAddr, Fault> {
-    let listener = TcpListener::bind("127.0.0.1:0")?;
-    let address = listener.local_addr()?;
-    std::thread::spawn(move || {
-        for stream in listener.incoming().flatten() {
-            // A connection that fails is over.
-            std::thread::spawn(move || drop(answer_all(stream)));
-        }
-    });
-    Ok(address)
-}
-
-fn answer_all(mut stream: TcpStream) -> Result<(), Fault> {
-    stream.set_nodelay(true)?;
-    let mut reader = Message::new(stream.try_clone()?);
-    let whole = format!(
-        "{{\"type\":\"message\",\"content\":[{{\"type\":\"text\",\"text\":\"{}\"}}],\"stop_reason\":\"end_turn\",\
-         \"usage\":{{\"input_tokens\":0,\"output_tokens\":9}}}}",
-        "word ".repeat(300)
-    );
-    loop {
-        let (head, body) = reader.next()?;
-        if body == 0 && head.is_empty() {
-            return Ok(());
-        }
-        if head.contains("x-stream: 1") {
-            stream.write_all(
-                b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n",
-            )?;
-            for n in 0..EVENTS {
-                let event = format!(
-                    "event: content_block_delta\ndata: {{\"type\":\"content_block_delta\",\"index\":0,\"delta\":\
-                     {{\"type\":\"text_delta\",\"text\":\"word {n}\"}}}}\n\n"
-                );
-                stream.write_all(format!("{:x}\r\n{event}\r\n", event.len()).as_bytes())?;
-            }
-            stream.write_all(b"0\r\n\r\n")?;
-        } else {
-            let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ";
-            stream.write_all(format!("{head}{}\r\n\r\n{whole}", whole.len()).as_bytes())?;
-        }
-    }
-}
-
-/// Reads messages of HTTP/1.1 from a connection.
-struct Message {
-    stream: TcpStream,
-    held: Vec<u8>,
-}
-
-impl Message {
-    fn new(stream: TcpStream) -> Self {
-        Self { stream, held: Vec::with_capacity(1 << 16) }
-    }
-
-    fn more(&mut self) -> Result<usize, Fault> {
-        let mut buffer = [0; 1 << 16];
-        let read = self.stream.read(&mut buffer)?;
-        self.held.extend_from_slice(buffer.get(..read).unwrap_or_default());
-        Ok(read)
-    }
-
-    /// The head in lower case, and the size of the body. Nothing at the end of the connection.
-    fn next(&mut self) -> Result<(String, usize), Fault> {
-        let (head, _, body) = self.next_timed(Instant::now())?;
-        Ok((head, body))
-    }
-
-    /// The same, and when the first byte after the head was there.
-    fn next_timed(&mut self, began: Instant) -> Result<(String, Duration, usize), Fault> {
-        let end = loop {
-            if let Some(end) = find(&self.held, b"\r\n\r\n") {
-                break end + 4;
-            }
-            if self.more()? == 0 {
-                return Ok(Default::default());
-            }
-        };
-        let head = String::from_utf8_lossy(self.held.get(..end).unwrap_or_default()).to_ascii_lowercase();
-        self.held.drain(..end);
-        let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")?.parse::<usize>().ok());
-        let chunked = head.contains("transfer-encoding: chunked");
-        if self.held.is_empty() && (chunked || length.is_some_and(|length| length > 0)) {
-            self.more()?;
-        }
-        let first = began.elapsed();
-        let mut body = length.unwrap_or(0);
-        if chunked {
-            loop {
-                // No event holds this.
-                if let Some(end) = find(&self.held, b"0\r\n\r\n") {
-                    body = end;
-                    self.held.drain(..end + 5);
-                    break;
-                }
-                if self.more()? == 0 {
-                    return Err("it was cut".into());
-                }
-            }
-        } else {
-            while self.held.len() < body {
-                if self.more()? == 0 {
-                    return Err("it was cut".into());
-                }
-            }
-            self.held.drain(..body);
-        }
-        Ok((head, first, body))
-    }
-}
-
-fn find(bytes: &[u8], what: &[u8]) -> Option<usize> {
-    bytes.windows(what.len()).position(|window| window == what)
 }
 
 /// A client's connection.

@@ -1,5 +1,7 @@
 //! `plimsoll wrap`: a gateway for one process. It ends with it and leaves nothing behind.
 
+#![expect(clippy::doc_markdown, reason = "these comments are what --help prints")]
+
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::process::ExitStatus;

@@ -95,7 +95,7 @@ pub(crate) async fn prepare(bound: &Bound<'_>, headers: &HeaderMap, body: &Bytes
 impl Inside {
     /// Makes the request ready to go out once more, after the upstream has said that it is too long. `None` if it is not
     /// to be: the upstream's answer is the client's then.
-    pub(crate) async fn recover(&mut self, overflow: &Overflow, exchange: &mut Exchange) -> Option<Ready2> {
+    pub(crate) async fn recover(&mut self, overflow: &Overflow, exchange: &mut Exchange) -> Option<Again> {
         if self.request.replay_only {
             return None;
         }
@@ -104,7 +104,7 @@ impl Inside {
         note(&self.metrics, exchange, &report, true);
         let told = told(&report, edited.is_some(), self.shadow);
         self.turn = turn;
-        Some(Ready2 { edited: edited?, told })
+        Some(Again { edited: edited?, told })
     }
 
     /// Counts what would be sent, for an upstream that cannot.
@@ -116,7 +116,7 @@ impl Inside {
 }
 
 /// A request that goes out a second time.
-pub(crate) struct Ready2 {
+pub(crate) struct Again {
     pub(crate) edited: Bytes,
     pub(crate) told: Option<HeaderValue>,
 }
