@@ -14,6 +14,7 @@ use plimsoll::cap::Cap;
 use plimsoll::compact::Profile;
 use plimsoll_engine::config::Config;
 use plimsoll_engine::session::{Recaller, SessionOptions};
+use plimsoll_server::ServerError;
 use plimsoll_server::gateway::{Gateway, Keep, Keys, Options, Sink, Upstream};
 
 use crate::args::{Global, size, tokens};
@@ -182,7 +183,10 @@ pub(crate) fn run(arguments: &ServeArgs, global: &Global, output: &mut Output) -
     options.max_connections = usize::try_from(arguments.max_connections)?;
     runtime()?.block_on(async {
         let stop = stopped()?;
-        let gateway = Gateway::bind(arguments.listen, options).await?;
+        let gateway = match Gateway::bind(arguments.listen, options).await {
+            Err(error @ ServerError::Open { .. }) => return Err(Usage(error.to_string()).into()),
+            bound => bound?,
+        };
         output.print(&format!("plimsoll listens on http://{}\n", gateway.address()))?;
         output.finish()?;
         gateway.serve(stop).await;

@@ -18,6 +18,7 @@ mod integration;
 mod results;
 #[cfg(unix)]
 mod run;
+mod serve;
 mod skills;
 
 use std::path::{Path, PathBuf};
