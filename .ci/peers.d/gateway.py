@@ -18,7 +18,8 @@ os.environ["MODEL_LIMIT"] = str(LIMIT)
 from agents import PLIMSOLL, Bench, programs  # noqa: E402
 
 TURNS = 9
-WORK = "run: seq 1 2500"
+# On a line of its own: OpenCode puts what it is told into quotes.
+WORK = "please\nrun: seq 1 2500\nthank you"
 
 
 class Ran:
