@@ -159,7 +159,7 @@ impl Client {
         Ok(Self { writer, reader, before, after, session: format!("bench-{size}-{which}"), stream, count: 0 })
     }
 
-    /// One request of a conversation whose last message is new: how long until the first byte of its answer's body, and
+    /// One request of a conversation that has grown by a turn: how long until the first byte of its answer's body, and
     /// to its end.
     fn ask(&mut self) -> Result<(Duration, Duration), Fault> {
         self.count += 1;
@@ -181,7 +181,11 @@ impl Client {
         if !head.starts_with("http/1.1 200 ") {
             return Err(format!("not answered well: {head}").into());
         }
-        Ok((first, began.elapsed()))
+        let whole = began.elapsed();
+        // The conversation grows, as conversations do.
+        self.before.push_str(&last);
+        self.before.push_str(r#""},{"role":"assistant","content":"Done."},{"role":"user","content":"go on with "#);
+        Ok((first, whole))
     }
 }
 
