@@ -10,6 +10,7 @@ use rustls_platform_verifier::BuilderVerifierExt as _;
 
 use super::body::Outgoing;
 use super::options::Options;
+use super::upstream::Upstream;
 use crate::ServerError;
 
 /// How long an unused connection is kept: less than servers commonly keep theirs, so that none is used as it closes.
@@ -23,7 +24,7 @@ pub(crate) type Client = hyper_util::client::legacy::Client<HttpsConnector<HttpC
 /// # Errors
 /// [`ServerError::Tls`] if an upstream is reached over TLS and the system's certificates cannot be used.
 pub(crate) fn clients(options: &Options) -> Result<(Client, Client), ServerError> {
-    let secure = options.upstreams.iter().any(|upstream| upstream.is_secure());
+    let secure = options.upstreams.iter().any(Upstream::is_secure);
     let tls = tls(secure).map_err(|error| ServerError::Tls(error.to_string()))?;
     let mut http = HttpConnector::new();
     http.enforce_http(false);

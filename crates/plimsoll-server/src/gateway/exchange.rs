@@ -9,6 +9,7 @@ use plimsoll_engine::session::{Prefix, RequestReport};
 
 use super::Shared;
 use super::route::Ask;
+use super::upstream::Upstream;
 use crate::metrics::label;
 
 /// How an exchange ended.
@@ -153,7 +154,7 @@ impl Drop for Exchange {
         let line = Line {
             unix_ms: u64::try_from(now.as_millis()).unwrap_or(u64::MAX),
             route: self.ask.name(),
-            upstream: self.upstream.and_then(|place| self.shared.options.upstreams.get(place)).map(|u| u.name()),
+            upstream: self.upstream.and_then(|place| self.shared.options.upstreams.get(place)).map(Upstream::name),
             status: self.status,
             end: self.end,
             request_bytes: self.request_bytes,

@@ -181,6 +181,7 @@ impl Bound<'_> {
 }
 
 /// What came of passing a request on.
+#[expect(clippy::large_enum_variant, reason = "the large one is nearly always it, and lives for a moment")]
 enum Passed {
     /// The upstream's answer.
     Relayed { answer: Response<Incoming>, tail: Option<Tail>, ahead: Ahead, tap: Option<Tap> },

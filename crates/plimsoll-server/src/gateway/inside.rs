@@ -75,9 +75,8 @@ pub(crate) async fn prepare(bound: &Bound<'_>, headers: &HeaderMap, body: &Bytes
     } else {
         body.clone()
     };
-    let session = match kept.session(bound.tenant, wishes::namespace(headers)) {
-        Ok(session) => session,
-        Err(_) => return Ready::bypassed(metrics, "store"),
+    let Ok(session) = kept.session(bound.tenant, wishes::namespace(headers)) else {
+        return Ready::bypassed(metrics, "store");
     };
     let mut request = OwnedRequest::new(body, format);
     request.recaller = wishes::recaller(headers);

@@ -142,7 +142,10 @@ impl Gateway {
 
 impl std::fmt::Debug for Gateway {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Gateway").field("address", &self.address).field("options", &self.shared.options).finish()
+        f.debug_struct("Gateway")
+            .field("address", &self.address)
+            .field("options", &self.shared.options)
+            .finish_non_exhaustive()
     }
 }
 

@@ -82,7 +82,9 @@ impl Tap {
             Reading::Whole(pieces, size, gzip) => {
                 tokio::task::spawn_blocking(move || {
                     let mut body = Vec::with_capacity(size);
-                    pieces.iter().for_each(|piece| body.extend_from_slice(piece));
+                    for piece in &pieces {
+                        body.extend_from_slice(piece);
+                    }
                     if gzip {
                         let mut decoder = flate2::write::MultiGzDecoder::new(Vec::new());
                         if decoder.write_all(&body).is_err() {
