@@ -14,11 +14,15 @@ The last text of the user that holds one of these decides the answer:
     limited           HTTP 429
     anything else     the text `hello from the model`
 
+With MODEL_LIMIT in the environment a request of more tokens (a quarter of its bytes) is refused as too long, in each
+provider's words.
+
 A line `think: WORDS` beside it lets the answer begin with a signed thinking block (Anthropic Messages). A request for a
 summary is answered with `<summary>` tags. Where there are several of these the last one counts: a resumed session repeats
 what was asked for earlier. Each provider is one class below; `PATHS` leads to it.
 """
 import json
+import os
 import re
 import sys
 import threading
@@ -27,6 +31,15 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 count = 0
 lock = threading.Lock()
+
+
+# The window of the model, in quarters of a request's bytes; 0 for none. Beyond it a request is refused as each provider does.
+LIMIT = int(os.environ.get("MODEL_LIMIT", "0"))
+
+
+def too_long(body):
+    tokens = len(json.dumps(body)) // 4
+    return tokens if 0 < LIMIT < tokens else 0
 
 
 def next_number():
@@ -58,6 +71,10 @@ class Anthropic:
     def answer(handler, path, body):
         if path.endswith("/count_tokens"):
             return handler.json({"input_tokens": len(json.dumps(body)) // 4})
+        if too_long(body):
+            message = f"prompt is too long: {too_long(body)} tokens > {LIMIT} maximum"
+            error = {"type": "invalid_request_error", "message": message}
+            return handler.json({"type": "error", "error": error}, 400)
         kind, argument, thought = Anthropic.wanted(body)
         number = next_number()
         if kind == "limited":
@@ -148,6 +165,10 @@ class Responses:
 
     @staticmethod
     def answer(handler, path, body):
+        if too_long(body):
+            message = "Your input exceeds the context window of this model. Please adjust your input and try again."
+            error = {"message": message, "type": "invalid_request_error", "param": "input", "code": "context_length_exceeded"}
+            return handler.json({"error": error}, 400)
         kind, argument = Responses.wanted(body)
         number = next_number()
         if kind == "limited":
@@ -230,6 +251,10 @@ class Chat:
 
     @staticmethod
     def answer(handler, path, body):
+        if too_long(body):
+            message = f"This model's maximum context length is {LIMIT} tokens. However, your messages resulted in {too_long(body)} tokens."
+            error = {"message": message, "type": "invalid_request_error", "param": "messages", "code": "context_length_exceeded"}
+            return handler.json({"error": error}, 400)
         kind, argument = Chat.wanted(body)
         number = next_number()
         if kind == "limited":

@@ -3,6 +3,7 @@
 pub mod body;
 pub mod output;
 pub mod samples;
+pub mod socket;
 pub mod text;
 
 use rustix::time::{ClockId, clock_gettime};

@@ -66,6 +66,8 @@ pub(crate) enum Command {
     Config(ConfigArgs),
     Doctor(crate::cmd::doctor::DoctorArgs),
     Run(crate::cmd::run::RunArgs),
+    Serve(crate::cmd::serve::ServeArgs),
+    Wrap(crate::cmd::wrap::WrapArgs),
     Completions(CompletionsArgs),
     Man(crate::cmd::man::ManArgs),
 }

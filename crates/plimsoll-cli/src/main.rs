@@ -67,6 +67,8 @@ fn run(cli: &Cli, output: &mut Output) -> anyhow::Result<Done> {
         Command::Config(arguments) => cmd::config::run(arguments, &cli.global, output),
         Command::Doctor(arguments) => cmd::doctor::run(arguments, &cli.global, output),
         Command::Run(arguments) => cmd::run::run(arguments, &cli.global, output),
+        Command::Serve(arguments) => cmd::serve::run(arguments, &cli.global, output),
+        Command::Wrap(arguments) => cmd::wrap::run(arguments, &cli.global),
         Command::Completions(arguments) => cmd::completions::run(arguments, output),
         Command::Man(arguments) => cmd::man::run(arguments, output),
     }

@@ -30,6 +30,8 @@ pub(crate) enum Done {
     NotRun,
     /// The user stopped it.
     Interrupted,
+    /// A program that was run ended with this code.
+    Exited(u8),
 }
 
 impl From<Done> for ExitCode {
@@ -42,6 +44,7 @@ impl From<Done> for ExitCode {
             Done::NotRun => Self::from(4),
             // What a shell reports of a program that Ctrl-C ended.
             Done::Interrupted => Self::from(130),
+            Done::Exited(code) => Self::from(code),
         }
     }
 }
@@ -188,6 +191,17 @@ pub(crate) fn open_store(global: &Global) -> Result<Store> {
 /// Opens the store of a configuration.
 pub(crate) fn store_of(config: &Config) -> Result<Store> {
     Ok(Store::open(&location(config)?, |name| std::env::var_os(name))?.with_quotas(config.quotas()))
+}
+
+/// Opens the store of a tenant of a gateway: a part of a configuration's store that nobody else reads.
+pub(crate) fn tenant_store(config: &Config, tenant: Option<&str>) -> Result<Store> {
+    let Some(tenant) = tenant else { return store_of(config) };
+    let location = match location(config)? {
+        Location::Local(root) => Location::Local(root.join("tenants").join(tenant)),
+        Location::Object(place) => format!("{}/tenants/{tenant}", place.to_string().trim_end_matches('/')).parse()?,
+        other => other,
+    };
+    Ok(Store::open(&location, |name| std::env::var_os(name))?.with_quotas(config.quotas()))
 }
 
 /// Says where a configuration's store is.

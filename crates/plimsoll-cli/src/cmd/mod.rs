@@ -16,6 +16,8 @@ pub(crate) mod profiles;
 pub(crate) mod recall;
 pub(crate) mod restore;
 pub(crate) mod run;
+pub(crate) mod serve;
 pub(crate) mod skills;
 pub(crate) mod store;
 pub(crate) mod summarizer;
+pub(crate) mod wrap;

@@ -19,6 +19,7 @@ mod profiles;
 mod results;
 #[cfg(unix)]
 mod run;
+mod serve;
 #[path = "../../../plimsoll-engine/src/summarise/http/tests/server.rs"]
 mod server;
 mod sessions;

@@ -9,6 +9,7 @@ mod listing;
 mod tools;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use plimsoll_store::Store;
 use rmcp::model::{
@@ -38,20 +39,34 @@ const INSTRUCTIONS: &str = "Plimsoll keeps what left your context: long tool res
 #[derive(Debug, Clone)]
 pub struct McpServer {
     store: Store,
+    /// Counts the bytes of answers, for a server that others reach over a network.
+    remote: Option<Arc<AtomicU64>>,
 }
 
 impl McpServer {
     /// Makes a server that reads from a store.
     pub fn new(store: Store) -> Self {
-        Self { store }
+        Self { store, remote: None }
+    }
+
+    /// Makes a server for callers elsewhere: it reads from the store only, and not from files.
+    pub(crate) fn remote(store: Store, recalled: Arc<AtomicU64>) -> Self {
+        Self { store, remote: Some(recalled) }
     }
 
     /// Gives the tools, as they are listed.
     pub fn tools(&self) -> Vec<Tool> {
-        tools::all()
+        let mut tools = tools::all();
+        tools.retain(|tool| self.remote.is_none() || tool.name != "context");
+        tools
     }
 
     async fn call(&self, request: CallToolRequestParams) -> CallToolResult {
+        if self.remote.is_some() && request.name == "context" {
+            return CallToolResult::error(vec![ContentBlock::text(
+                "files are not read here; there are recall, search and list",
+            )]);
+        }
         let store = self.store.clone();
         let work = move || {
             let arguments = request.arguments.unwrap_or_default();
@@ -62,6 +77,9 @@ impl McpServer {
             // A fault of ours ends the call, not the server.
             Err(_) => Err("plimsoll failed at this call; try it with other arguments".to_owned()),
         };
+        if let (Some(recalled), Ok(text)) = (&self.remote, &answer) {
+            recalled.fetch_add(text.len() as u64, Relaxed);
+        }
         match answer {
             Ok(text) => CallToolResult::success(vec![ContentBlock::text(text)]),
             Err(text) => CallToolResult::error(vec![ContentBlock::text(text)]),
@@ -119,6 +137,11 @@ pub fn serve_stdio(store: Store) -> Result<(), ServerError> {
     // A read of standard input cannot be called off: it is not waited for.
     runtime.shutdown_background();
     outcome
+}
+
+/// Answers as the tool `recall` does. Blocks.
+pub(crate) fn recall_text(arguments: &rmcp::model::JsonObject, store: &Store) -> Result<String, String> {
+    tools::call("recall", arguments, store)
 }
 
 /// The schema of a tool's arguments.

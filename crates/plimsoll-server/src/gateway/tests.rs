@@ -1,0 +1,8 @@
+//! The gateway at the socket: a scripted upstream on one side, a client that writes its own bytes on the other.
+
+mod access;
+mod faults;
+mod kept;
+mod scripted;
+mod streams;
+mod transparent;
