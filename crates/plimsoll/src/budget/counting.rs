@@ -127,8 +127,7 @@ mod tests {
             ("deepseek-chat", "deepseek_v3", cfg!(feature = "deepseek")),
         ] {
             let counting = Counting::for_model(Some(model));
-            let expected =
-                if built { (encoding, Method::Exact) } else { ("estimate:generic", Method::Estimated) };
+            let expected = if built { (encoding, Method::Exact) } else { ("estimate:generic", Method::Estimated) };
             assert_eq!((counting.name(), counting.method()), expected, "{model}");
             assert_eq!(counting.media(&image), Counting::for_model(None).media(&image), "{model}: images");
         }

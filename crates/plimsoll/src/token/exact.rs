@@ -64,9 +64,7 @@ pub(super) type Memory = std::thread::LocalKey<RefCell<State>>;
 #[cfg(feature = "o200k")]
 pub(super) fn weigh(memory: &'static Memory, weights: &'static [u8], text: &str, limit: usize) -> Option<usize> {
     let weights = Weights(weights);
-    with(memory, |state| {
-        state.sum::<split::O200k, Weights, 14>(&vocabulary::O200K, weights, text, limit)
-    })
+    with(memory, |state| state.sum::<split::O200k, Weights, 14>(&vocabulary::O200K, weights, text, limit))
 }
 
 /// What a piece of text is worth.

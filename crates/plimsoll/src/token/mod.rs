@@ -351,7 +351,12 @@ impl Counter {
     }
 }
 
+#[cfg(all(
+    test,
+    feature = "o200k",
+    feature = "cl100k",
+    any(feature = "qwen", feature = "mistral", feature = "llama3", feature = "deepseek")
+))]
+mod open_tests;
 #[cfg(all(test, feature = "o200k", feature = "cl100k"))]
 mod tests;
-#[cfg(all(test, feature = "o200k", feature = "cl100k", any(feature = "qwen", feature = "mistral", feature = "llama3", feature = "deepseek")))]
-mod open_tests;

@@ -85,8 +85,26 @@ fn open_models_count_as_the_reference_did() {
 fn open_models_take_any_megabyte_in_linear_time() {
     // Quadratic time would take hours for these. A run's count is steady, so half the text has about half the tokens.
     for unit in [
-        " ", "\t ", "a", "A", "aA", "=", "\n", "\r\n ", "'", "7", "\u{301}", "\u{4E2D}", "\u{3042}\u{4E2D}A",
-        "\u{4E2D}\u{6587}\u{7A97}\u{53E3}\u{7684}", "\u{1F600}", "\u{200D}", "\0", "\0a", "/", "QUJDREVGR0hJSktMTU5PUA",
+        " ",
+        "\t ",
+        "a",
+        "A",
+        "aA",
+        "=",
+        "\n",
+        "\r\n ",
+        "'",
+        "7",
+        "\u{301}",
+        "\u{4E2D}",
+        "\u{3042}\u{4E2D}A",
+        "\u{4E2D}\u{6587}\u{7A97}\u{53E3}\u{7684}",
+        "\u{1F600}",
+        "\u{200D}",
+        "\0",
+        "\0a",
+        "/",
+        "QUJDREVGR0hJSktMTU5PUA",
     ] {
         let text = unit.repeat(1_000_000 / unit.len());
         let half = unit.repeat(500_000 / unit.len());

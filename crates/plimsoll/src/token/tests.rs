@@ -132,7 +132,11 @@ fn methods_and_encodings_keep_their_names() {
         assert_eq!(encoding.name().parse(), Ok(encoding));
     }
     let error = "gpt2".parse::<Encoding>().unwrap_err();
-    assert!(error.to_string().starts_with("no encoding is named `gpt2`; there are o200k_base, o200k_harmony, cl100k_base"));
+    assert!(
+        error
+            .to_string()
+            .starts_with("no encoding is named `gpt2`; there are o200k_base, o200k_harmony, cl100k_base")
+    );
 }
 
 #[test]

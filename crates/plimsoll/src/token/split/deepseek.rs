@@ -61,8 +61,7 @@ fn at(text: &[u8], offset: usize) -> (Kind, usize) {
 fn is_ideograph(text: &[u8], offset: usize) -> bool {
     match text.get(offset..).and_then(<[u8]>::first_chunk::<3>) {
         Some(bytes) => {
-            matches!(*bytes, [0xE3, 0x81..=0x83, _])
-                || ([0xE4, 0xB8, 0x80]..=[0xE9, 0xBE, 0xA5]).contains(bytes)
+            matches!(*bytes, [0xE3, 0x81..=0x83, _]) || ([0xE4, 0xB8, 0x80]..=[0xE9, 0xBE, 0xA5]).contains(bytes)
         }
         None => false,
     }
