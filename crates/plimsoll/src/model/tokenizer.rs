@@ -87,10 +87,10 @@ fn open_model(base: &str) -> Option<TokenizerHint> {
     let minor = rest.first().copied().filter(|part| part.len() == 1);
     let size = rest.iter().find_map(|part| part.strip_suffix('b')?.parse::<u32>().ok());
     match (word, *major, minor) {
-        ("qwen", "2", None | Some("5")) if !rest.contains(&"flash") => Some(TokenizerHint::Qwen2),
         // 3.5 has another vocabulary.
-        ("qwen", "3", None) if !rest.contains(&"flash") => Some(TokenizerHint::Qwen2),
-        ("qwq", "32b", _) => Some(TokenizerHint::Qwen2),
+        ("qwen", "2", None | Some("5")) | ("qwen", "3", None) | ("qwq", "32b", _) if !rest.contains(&"flash") => {
+            Some(TokenizerHint::Qwen2)
+        }
         ("mistral", "nemo", _) | ("pixtral", "12b", _) => Some(TokenizerHint::Tekken),
         ("llama", "3", None | Some("1" | "2" | "3")) => Some(TokenizerHint::Llama3),
         ("deepseek", "v3" | "v4" | "chat" | "reasoner", _) => Some(TokenizerHint::DeepseekV3),
