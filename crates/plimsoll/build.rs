@@ -1,6 +1,7 @@
 //! Writes the tables the token counter reads: Unicode classes, and per encoding its vocabulary ready to be searched.
 //!
-//! The ranks come from `tiktoken-rs`, which ships OpenAI's published files; the Unicode classes from `regex-syntax`,
+//! The ranks of OpenAI's encodings come from `tiktoken-rs`, which ships the published files, and those of open models from
+//! `tiktoken`, which ships their makers' (see its `LICENSE-3RD-PARTY`); the Unicode classes from `regex-syntax`,
 //! so that they are the ones the reference implementations' patterns see.
 #![allow(clippy::disallowed_methods, reason = "the library is pure; what builds it writes files")]
 
@@ -21,10 +22,45 @@ fn main() -> Fallible<()> {
     let out = Path::new(&out);
     classes::write(out)?;
     #[cfg(feature = "o200k")]
-    vocabulary::write(out, "o200k", &tiktoken_rs::o200k_base()?)?;
+    vocabulary::write(out, "o200k", &openai(&tiktoken_rs::o200k_base()?)?, false)?;
     #[cfg(feature = "cl100k")]
-    vocabulary::write(out, "cl100k", &tiktoken_rs::cl100k_base()?)?;
+    vocabulary::write(out, "cl100k", &openai(&tiktoken_rs::cl100k_base()?)?, false)?;
+    #[cfg(feature = "qwen")]
+    vocabulary::write(out, "qwen2", &open("qwen2", 0..151_643)?, false)?;
+    // The first thousand are special tokens.
+    #[cfg(feature = "mistral")]
+    vocabulary::write(out, "tekken", &open("mistral_v3", 1_000..131_072)?, false)?;
+    // Its tokenizer takes a piece that is a token whole, and 588 of its tokens come about in no other way.
+    #[cfg(feature = "llama3")]
+    vocabulary::write(out, "llama3", &open("llama3", 0..128_000)?, true)?;
+    #[cfg(feature = "deepseek")]
+    vocabulary::write(out, "deepseek_v3", &open("deepseek_v3", 3..128_000)?, false)?;
     Ok(())
+}
+
+/// The tokens of an encoding of `OpenAI`, by number.
+#[cfg(any(feature = "o200k", feature = "cl100k"))]
+fn openai(encoding: &tiktoken_rs::CoreBPE) -> Fallible<Vec<Vec<u8>>> {
+    let mut tokens: Vec<Vec<u8>> = Vec::new();
+    while let Ok(bytes) = encoding.decode_bytes(&[u32::try_from(tokens.len())?]) {
+        tokens.push(bytes);
+    }
+    Ok(tokens)
+}
+
+/// The tokens of an open model, by number: those in a range are of text, those before it special.
+#[cfg(any(feature = "qwen", feature = "mistral", feature = "llama3", feature = "deepseek"))]
+fn open(name: &str, numbers: std::ops::Range<u32>) -> Fallible<Vec<Vec<u8>>> {
+    let encoding = tiktoken::get_encoding(name).ok_or_else(|| format!("there is no encoding {name}"))?;
+    let mut tokens = vec![Vec::new(); usize::try_from(numbers.start)?];
+    for number in numbers {
+        let bytes = encoding.decode(&[number]);
+        if bytes.is_empty() {
+            return Err(format!("{name} has no token {number}").into());
+        }
+        tokens.push(bytes);
+    }
+    Ok(tokens)
 }
 
 /// Unicode classes as a two-stage table of flags.
@@ -34,8 +70,15 @@ mod classes {
     use super::{Fallible, Path, fs};
 
     /// The patterns of each flag, in the order of the bits in `src/token/class.rs`.
-    const FLAGS: [&str; 6] =
-        [r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]", r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]", r"\p{L}", r"\p{N}", r"\s", r"[\r\n]"];
+    const FLAGS: [&str; 7] = [
+        r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]",
+        r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]",
+        r"\p{L}",
+        r"\p{N}",
+        r"\s",
+        r"[\r\n]",
+        r"[\p{P}\p{S}]",
+    ];
     const BLOCK: usize = 128;
 
     pub(crate) fn write(out: &Path) -> Fallible<()> {
@@ -67,23 +110,22 @@ mod classes {
 }
 
 /// An encoding's vocabulary as tables to be searched in place.
-#[cfg(any(feature = "o200k", feature = "cl100k"))]
+#[cfg(feature = "exact")]
 mod vocabulary {
-    use tiktoken_rs::CoreBPE;
+    use std::collections::HashMap;
 
     use super::{Fallible, Path, fs, layout};
 
-    pub(crate) fn write(out: &Path, name: &str, encoding: &CoreBPE) -> Fallible<()> {
-        let mut tokens: Vec<Vec<u8>> = Vec::new();
-        while let Ok(bytes) = encoding.decode_bytes(&[u32::try_from(tokens.len())?]) {
-            tokens.push(bytes);
-        }
+    /// Writes the tables of tokens in the order of their ranks; an empty one stands where text has none. With `whole`,
+    /// tokens may be merges of later ones, or be found only as whole pieces.
+    pub(crate) fn write(out: &Path, name: &str, tokens: &[Vec<u8>], whole: bool) -> Fallible<()> {
         if tokens.len() < 100_000 || tokens.len() >= layout::TOKEN_LIMIT as usize {
             return Err(format!("{name} has {} tokens", tokens.len()).into());
         }
 
+        let by_bytes = whole.then(|| ByBytes::of(tokens));
         let mut of_byte = [layout::NONE; 256];
-        for (token, bytes) in (0_u32..).zip(&tokens) {
+        for (token, bytes) in (0_u32..).zip(tokens) {
             if let [byte] = bytes.as_slice() {
                 *of_byte.get_mut(usize::from(*byte)).ok_or("a byte beyond 255")? = token;
             }
@@ -94,7 +136,7 @@ mod vocabulary {
         let mut pairs = Pairs(vec![0_u64; tokens.len() * 5 / 3]);
         let mut slots = vec![0_u32; tokens.len() * 4 / 3];
         let mut arena = Vec::new();
-        for (token, bytes) in (0_u32..).zip(&tokens) {
+        for (token, bytes) in (0_u32..).zip(tokens).filter(|(_, bytes)| !bytes.is_empty()) {
             let offset = u32::try_from(arena.len())?;
             if offset + 1 >= 1 << layout::OFFSET_BITS {
                 return Err(format!("{name} has too many bytes of tokens").into());
@@ -108,10 +150,14 @@ mod vocabulary {
             let home = usize::try_from(layout::piece_home(hash, slots.len() as u64))?;
             insert(&mut slots, home, layout::piece_slot(hash, offset))?;
 
-            let parts = pairs.encode(bytes, &of_byte);
+            let parts = match &by_bytes {
+                Some(by_bytes) => by_bytes.halves(bytes),
+                None => pairs.encode(bytes, &of_byte),
+            };
             match *parts.as_slice() {
                 [_] => {}
                 [left, right] => pairs.insert(left, right, token)?,
+                _ if whole && bytes.len() >= layout::LOOKED_UP => {}
                 // Then merging would never arrive at it, and counting by pairs would be wrong.
                 _ => {
                     return Err(format!("{name}: token {token} is not the merge of two others").into());
@@ -147,6 +193,30 @@ mod vocabulary {
         }
         *slots.get_mut(at).ok_or("a slot beyond its table")? = value;
         Ok(())
+    }
+
+    /// Tokens by their bytes: what the reference implementation merges by.
+    struct ByBytes<'a>(HashMap<&'a [u8], u32>);
+
+    impl<'a> ByBytes<'a> {
+        fn of(tokens: &'a [Vec<u8>]) -> Self {
+            Self((0..).zip(tokens).map(|(token, bytes)| (bytes.as_slice(), token)).collect())
+        }
+
+        /// Merges the parts of a token, lowest rank first, until two are left, or more if they do not merge.
+        fn halves(&self, bytes: &[u8]) -> Vec<u32> {
+            let token = |start: usize, end: usize| self.0.get(bytes.get(start..end)?).copied();
+            let mut bounds: Vec<usize> = (0..=bytes.len()).collect();
+            while bounds.len() > 3 {
+                let merges = bounds.windows(3).enumerate().filter_map(|(at, bounds)| match *bounds {
+                    [start, _, end] => Some((token(start, end)?, at)),
+                    _ => None,
+                });
+                let Some((_, at)) = merges.min() else { break };
+                bounds.remove(at + 1);
+            }
+            bounds.windows(2).filter_map(|bounds| token(*bounds.first()?, *bounds.last()?)).collect()
+        }
     }
 
     /// The table of pairs as built so far, which is all that merging into the next token needs.

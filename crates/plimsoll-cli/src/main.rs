@@ -58,7 +58,7 @@ fn run(cli: &Cli, output: &mut Output) -> anyhow::Result<Done> {
         Command::Cap(arguments) => cmd::cap::run(arguments, &cli.global, output),
         Command::Store(arguments) => cmd::store::run(arguments, &cli.global, output),
         Command::Recall(arguments) => cmd::recall::run(arguments, &cli.global, output),
-        Command::Skills(arguments) => cmd::skills::run(arguments, output),
+        Command::Skills(arguments) => cmd::skills::run(arguments, &cli.global, output),
         Command::Mcp(_) => cmd::mcp::run(&cli.global),
         Command::Install(arguments) => cmd::install::install(&arguments.what, output),
         Command::Uninstall(arguments) => cmd::install::uninstall(&arguments.what, output),

@@ -10,15 +10,15 @@ use plimsoll::listing::{
     Advised, BUDGET_VARIABLE, Budget, Entry, EntryReport, Lint, Listing, Options, Reason, Report, Rule, Shadowed,
     State, Step, Strategy, advise, list,
 };
-use plimsoll::model::{Catalogue, LimitKind};
+use plimsoll::model::LimitKind;
 use plimsoll::token::Method;
 use plimsoll::{Bytes, Tokens};
 use plimsoll_engine::skills::{Agent, Found, Places, mcp_prompts, read, read_folders};
 use serde::Serialize;
 
-use crate::args::tokens;
+use crate::args::{Global, tokens};
 use crate::output::{Output, plain, style};
-use crate::resolve::{About as _, Done, Usage, input, input_name};
+use crate::resolve::{About as _, Done, Usage, catalogue, input, input_name};
 
 /// The largest `--from` file taken.
 const LARGEST_INPUT: Bytes = Bytes(256 << 20);
@@ -118,11 +118,11 @@ impl<'a> Hidden<'a> {
     }
 }
 
-pub(crate) fn run(arguments: &SkillsArgs, output: &mut Output) -> Result<Done> {
+pub(crate) fn run(arguments: &SkillsArgs, global: &Global, output: &mut Output) -> Result<Done> {
     let gathered = gather(arguments)?;
     let counting = Counting::for_model(arguments.model.as_deref());
     let counter = |text: &str| counting.counter().count(text);
-    let (budget, origin) = budget(arguments, &counter, output)?;
+    let (budget, origin) = budget(arguments, global, &counter, output)?;
     let Listing { text, mut report, .. } = list(&gathered.entries, &budget, &Options::with(arguments.strategy));
     report.lint.extend(gathered.lint.iter().cloned());
     let total = counter(&text);
@@ -219,6 +219,7 @@ fn places() -> Result<Places> {
 /// The budget, and in words where it comes from.
 fn budget<'a>(
     arguments: &SkillsArgs,
+    global: &Global,
     counter: &'a dyn Fn(&str) -> Tokens,
     output: &mut Output,
 ) -> Result<(Budget<'a>, String)> {
@@ -236,7 +237,7 @@ fn budget<'a>(
         Err(std::env::VarError::NotUnicode(_)) => bail!("{BUDGET_VARIABLE} is not a number"),
         variable => variable.ok(),
     };
-    let (window, of) = window(arguments, output)?;
+    let (window, of) = window(arguments, global, output)?;
     let budget = Budget::from_window(window, variable.as_deref());
     // A value that states nothing leaves the budget to the window, whichever that is.
     let is_stated = Budget::from_window(Some(Tokens(400)), variable.as_deref()).max_characters()
@@ -249,14 +250,14 @@ fn budget<'a>(
     Ok((budget, origin))
 }
 
-fn window(arguments: &SkillsArgs, output: &mut Output) -> Result<(Option<Tokens>, String)> {
+fn window(arguments: &SkillsArgs, global: &Global, output: &mut Output) -> Result<(Option<Tokens>, String)> {
     if let Some(window) = arguments.window {
         return Ok((Some(Tokens(window)).filter(|window| window.0 > 0), "the window".to_owned()));
     }
     let Some(model) = &arguments.model else {
         return Ok((None, String::new()));
     };
-    let limit = Catalogue::embedded().limit_or_default(model);
+    let limit = catalogue(global)?.limit_or_default(model);
     let shown = plain(model);
     if !limit.is_known() {
         output.say(&format!(

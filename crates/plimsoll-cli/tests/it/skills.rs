@@ -58,6 +58,11 @@ fn the_budget_comes_from_options_then_the_environment_then_the_window() {
     assert_eq!(budget(Some("none"), &["--window", "1M"]), [40_000]);
     assert_eq!(budget(Some("123"), &["--budget-chars", "50", "--budget-tokens", "9"]), [50, 9]);
     assert_eq!(budget(None, &["--model", "gpt-4o"]), [5_120]);
+    std::fs::create_dir(bench.path("own")).unwrap();
+    bench.write("own/config.toml", "");
+    bench.write("own/models.jsonl", "{\"model\":\"my-llm\",\"context_window\":500000}\n");
+    assert_eq!(budget(None, &["--model", "my-llm", "--config", "own/config.toml"]), [20_000], "the user's own model");
+    assert_eq!(budget(None, &["--model", "my-llm"]), [8_000]);
 }
 
 /// Mechanism 75: the warning does not say what to do.

@@ -28,20 +28,27 @@ pub struct Counting {
 }
 
 impl Counting {
-    /// Counts as a model does, as far as its name tells; without a model, as an unknown one.
+    /// Counts as a model does, as far as its name tells and this build carries its vocabulary; without a model, as an
+    /// unknown one.
     pub fn for_model(model: Option<&str>) -> Self {
         let named = |counting: Self| Self { model: model.map(str::to_owned), ..counting };
-        let (counter, images) = match model.map_or(TokenizerHint::Unknown, tokenizer) {
-            TokenizerHint::O200kBase => return named(Self::exact(Encoding::O200kBase)),
-            TokenizerHint::O200kHarmony => return named(Self::exact(Encoding::O200kHarmony)),
-            TokenizerHint::Cl100kBase => return named(Self::exact(Encoding::Cl100kBase)),
+        let hint = model.map_or(TokenizerHint::Unknown, tokenizer);
+        let (family, images) = match hint {
+            TokenizerHint::O200kBase | TokenizerHint::O200kHarmony | TokenizerHint::Cl100kBase => {
+                (Family::Generic, ImageRule::OPENAI_TILES)
+            }
             TokenizerHint::Claude { newer: false } => (Family::Claude, ImageRule::CLAUDE),
             TokenizerHint::Claude { newer: true } => (Family::Claude47, ImageRule::CLAUDE_4_7),
             TokenizerHint::Gemini => (Family::Gemini, ImageRule::GEMINI),
             // The rule that counts the most among those in use.
-            TokenizerHint::Unknown => (Family::Generic, ImageRule::CLAUDE),
+            TokenizerHint::Qwen2
+            | TokenizerHint::Tekken
+            | TokenizerHint::Llama3
+            | TokenizerHint::DeepseekV3
+            | TokenizerHint::Unknown => (Family::Generic, ImageRule::CLAUDE),
         };
-        named(Self { counter: Counter::estimated(counter), images, model: None })
+        let counter = Encoding::of(hint).map_or_else(|| Counter::estimated(family), Counter::exact);
+        named(Self { counter, images, model: None })
     }
 
     /// Counts text by an encoding of `OpenAI`, and images by `OpenAI`'s rule.
@@ -109,6 +116,22 @@ impl Count for Counting {
 mod tests {
     use super::*;
     use crate::wire::Text;
+
+    #[test]
+    fn an_open_model_is_counted_exactly_where_its_vocabulary_is_built_in_and_estimated_elsewhere() {
+        let image = Media { kind: MediaKind::Image, media_type: None, data: None };
+        for (model, encoding, built) in [
+            ("qwen3:8b", "qwen2", cfg!(feature = "qwen")),
+            ("mistral-nemo", "tekken", cfg!(feature = "mistral")),
+            ("meta-llama/Llama-3.1-8B-Instruct", "llama3", cfg!(feature = "llama3")),
+            ("deepseek-chat", "deepseek_v3", cfg!(feature = "deepseek")),
+        ] {
+            let counting = Counting::for_model(Some(model));
+            let expected = if built { (encoding, Method::Exact) } else { ("estimate:generic", Method::Estimated) };
+            assert_eq!((counting.name(), counting.method()), expected, "{model}");
+            assert_eq!(counting.media(&image), Counting::for_model(None).media(&image), "{model}: images");
+        }
+    }
 
     #[test]
     fn base64_is_sized_up_and_never_counted_as_text() {

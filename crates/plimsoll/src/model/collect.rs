@@ -134,27 +134,24 @@ pub fn refresh(catalogue: &str, newer: &Collection) -> Result<String, CollectErr
             rows.insert(key, row);
             continue;
         }
-        match rows.get_mut(&key) {
-            Some(new) => {
-                // What other collections say stands beside what is new.
-                for (cell, old) in new.cells.iter_mut().zip(&row.cells) {
-                    cell.extend(old.iter().filter(|(_, letter)| !replaced.contains(letter)));
-                }
-                let others = row.prices.iter().filter(|(_, letter)| !replaced.contains(letter)).copied();
-                new.prices = others.chain(new.prices.iter().copied()).collect();
-                new.ambiguous &= row.ambiguous || new.cells.iter().all(Vec::is_empty);
-                new.settle();
+        if let Some(new) = rows.get_mut(&key) {
+            // What other collections say stands beside what is new.
+            for (cell, old) in new.cells.iter_mut().zip(&row.cells) {
+                cell.extend(old.iter().filter(|(_, letter)| !replaced.contains(letter)));
             }
-            None => {
-                let letters = row.cells.iter_mut().flatten().map(|(_, letter)| letter);
-                for letter in letters.chain(row.prices.iter_mut().map(|(_, letter)| letter)) {
-                    if replaced.contains(letter) {
-                        *letter = outlived(*letter);
-                        old_stays = true;
-                    }
+            let others = row.prices.iter().filter(|(_, letter)| !replaced.contains(letter)).copied();
+            new.prices = others.chain(new.prices.iter().copied()).collect();
+            new.ambiguous &= row.ambiguous || new.cells.iter().all(Vec::is_empty);
+            new.settle();
+        } else {
+            let letters = row.cells.iter_mut().flatten().map(|(_, letter)| letter);
+            for letter in letters.chain(row.prices.iter_mut().map(|(_, letter)| letter)) {
+                if replaced.contains(letter) {
+                    *letter = outlived(*letter);
+                    old_stays = true;
                 }
-                rows.insert(key, row);
             }
+            rows.insert(key, row);
         }
     }
     rows::add_models_of_snapshots(&mut rows);

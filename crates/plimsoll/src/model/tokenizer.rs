@@ -22,6 +22,14 @@ pub enum TokenizerHint {
     },
     /// Google's for Gemini, which is not published.
     Gemini,
+    /// Qwen's from 2 to 3.
+    Qwen2,
+    /// Mistral's Tekken, as `NeMo` brought it.
+    Tekken,
+    /// Meta's from Llama 3 to 3.3.
+    Llama3,
+    /// `DeepSeek`'s from V3 on, which R1 and V4 kept.
+    DeepseekV3,
     /// The name does not tell.
     Unknown,
 }
@@ -37,10 +45,14 @@ pub enum TokenizerHint {
 /// assert_eq!(tokenizer("gpt-4-1106-preview"), TokenizerHint::Cl100kBase); // not version 4.1
 /// assert_eq!(tokenizer("claude-sonnet-4-20250514"), TokenizerHint::Claude { newer: false });
 /// assert_eq!(tokenizer("claude-opus-4.8"), TokenizerHint::Claude { newer: true });
+/// assert_eq!(tokenizer("Qwen/Qwen2.5-72B-Instruct"), TokenizerHint::Qwen2);
 /// assert_eq!(tokenizer("my-model"), TokenizerHint::Unknown);
 /// ```
 pub fn tokenizer(model: &str) -> TokenizerHint {
     let name = normalise(model);
+    if let Some(hint) = open_model(&name.base) {
+        return hint;
+    }
     let mut parts = name.base.split('-');
     let family = parts.next().unwrap_or_default();
     let rest: Vec<&str> = parts.collect();
@@ -57,6 +69,34 @@ pub fn tokenizer(model: &str) -> TokenizerHint {
         ("gpt", "35") => TokenizerHint::Cl100kBase,
         ("gpt", "3") if rest.get(1).copied() == Some("5") => TokenizerHint::Cl100kBase,
         _ => TokenizerHint::Unknown,
+    }
+}
+
+/// The tokenizer of an open model. Models that a maker only serves (`max`, `plus`, `turbo`, `flash`) do not say theirs, and a
+/// distilled model has that of the model it was made from.
+fn open_model(base: &str) -> Option<TokenizerHint> {
+    let parts: Vec<&str> = base.split(['-', ':', '_']).filter(|part| !matches!(*part, "meta" | "open")).collect();
+    let (family, rest) = parts.split_first()?;
+    if rest.iter().any(|part| matches!(*part, "max" | "plus" | "turbo" | "distill")) {
+        return None;
+    }
+    // `qwen3` and `qwen-3` are one: the name, the version's two numbers, and what follows the first.
+    let digits = family.trim_start_matches(|letter: char| letter.is_ascii_alphabetic());
+    let word = family.strip_suffix(digits).unwrap_or(family);
+    let (major, rest) = if digits.is_empty() { rest.split_first()? } else { (&digits, rest) };
+    let minor = rest.first().copied().filter(|part| part.len() == 1);
+    let size = rest.iter().find_map(|part| part.strip_suffix('b')?.parse::<u32>().ok());
+    match (word, *major, minor) {
+        // 3.5 has another vocabulary.
+        ("qwen", "2", None | Some("5")) | ("qwen", "3", None) | ("qwq", "32b", _) if !rest.contains(&"flash") => {
+            Some(TokenizerHint::Qwen2)
+        }
+        ("mistral", "nemo", _) | ("pixtral", "12b", _) => Some(TokenizerHint::Tekken),
+        ("llama", "3", None | Some("1" | "2" | "3")) => Some(TokenizerHint::Llama3),
+        ("deepseek", "v3" | "v4" | "chat" | "reasoner", _) => Some(TokenizerHint::DeepseekV3),
+        // Those of R1's names with another size are Qwens and Llamas that were taught by it.
+        ("deepseek", "r1", _) if size.is_none_or(|size| size == 671) => Some(TokenizerHint::DeepseekV3),
+        _ => None,
     }
 }
 
@@ -131,6 +171,49 @@ mod tests {
             ["claude-opus-4-7", "claude-opus-4.8[1m]", "claude-sonnet-5-5", "claude-fable-5", "claude-mythos-preview"]
         {
             assert_eq!(tokenizer(newer), TokenizerHint::Claude { newer: true }, "{newer}");
+        }
+    }
+
+    #[test]
+    fn open_models_have_the_tokenizer_of_their_generation_and_others_none() {
+        use TokenizerHint::{DeepseekV3, Llama3, Qwen2, Tekken, Unknown};
+        for (name, hint) in [
+            ("Qwen/Qwen2-7B", Qwen2),
+            ("qwen2.5-coder:32b", Qwen2),
+            ("qwen/qwen-2.5-72b-instruct", Qwen2),
+            ("qwen3:8b", Qwen2),
+            ("Qwen/Qwen3-235B-A22B-Instruct-2507", Qwen2),
+            ("qwen3-coder-30b-a3b-instruct", Qwen2),
+            ("qwq-32b", Qwen2),
+            ("qwen3.5-27b", Unknown),
+            ("qwen-3.6", Unknown),
+            ("qwen3-max", Unknown),
+            ("qwen-plus", Unknown),
+            ("qwen3-coder-flash", Unknown),
+            ("codeqwen1.5-7b", Unknown),
+            ("mistral-nemo", Tekken),
+            ("open-mistral-nemo-2407", Tekken),
+            ("mistralai/Pixtral-12B-2409", Tekken),
+            ("mistral-7b-instruct", Unknown),
+            ("mistral-large-latest", Unknown),
+            ("meta-llama/Meta-Llama-3-8B", Llama3),
+            ("llama3.1:70b", Llama3),
+            ("us.meta.llama3-3-70b-instruct-v1:0", Llama3),
+            ("groq/llama-3.3-70b-versatile", Llama3),
+            ("llama-2-70b", Unknown),
+            ("llama-4-scout", Unknown),
+            ("llama-3b", Unknown),
+            ("deepseek-ai/DeepSeek-V3.1", DeepseekV3),
+            ("deepseek-v4-pro", DeepseekV3),
+            ("deepseek-chat", DeepseekV3),
+            ("deepseek/deepseek-r1-0528", DeepseekV3),
+            ("deepseek-r1:671b", DeepseekV3),
+            ("deepseek-r1:8b", Unknown),
+            ("deepseek-r1-distill-llama-70b", Unknown),
+            ("deepseek-r1-0528-qwen3-8b", Unknown),
+            ("deepseek-coder-v2", Unknown),
+        ] {
+            assert_eq!(tokenizer(name), hint, "{name}");
         }
     }
 

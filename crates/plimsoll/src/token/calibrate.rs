@@ -53,7 +53,7 @@ impl Script {
                 b'A'..=b'Z' | b'a'..=b'z' => bytes[0] += 1,
                 0xC3..=0xCA => bytes[0] += 2,
                 0xCB..=0xDF => bytes[2] += 2,
-                0xE3..=0xE9 | 0xEA..=0xED => bytes[1] += 3,
+                0xE3..=0xED => bytes[1] += 3,
                 0xE0 | 0xE1 => bytes[2] += 3,
                 _ => {}
             }

@@ -1,14 +1,13 @@
 //! Unicode classes of characters, as the encodings' splitting patterns name them.
+#![allow(dead_code, reason = "which classes are asked for depends on the vocabularies of a build")]
 
 /// Flags of a character. A letter or mark belongs to the upper half, the lower half or both of a cased word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Class(u8);
 
 impl Class {
-    #[cfg(any(test, feature = "o200k"))]
     /// `\p{Lu} \p{Lt} \p{Lm} \p{Lo} \p{M}`: what the first half of a word is made of.
     pub(super) const UPPER: Self = Self(1);
-    #[cfg(any(test, feature = "o200k"))]
     /// `\p{Ll} \p{Lm} \p{Lo} \p{M}`: what the second half of a word is made of.
     pub(super) const LOWER: Self = Self(1 << 1);
     /// `\p{L}`.
@@ -19,8 +18,9 @@ impl Class {
     pub(super) const SPACE: Self = Self(1 << 4);
     /// `\r` and `\n`, which are also [`Self::SPACE`].
     pub(super) const NEWLINE: Self = Self(1 << 5);
+    /// `[\p{P}\p{S}]`.
+    pub(super) const SYMBOL: Self = Self(1 << 6);
 
-    #[cfg(any(test, feature = "o200k"))]
     /// Letters and marks.
     pub(super) const WORD: Self = Self::UPPER.or(Self::LOWER);
     /// Everything but `[^\s\p{L}\p{N}]`.

@@ -4,36 +4,55 @@ use std::cell::RefCell;
 
 use super::Encoding;
 use super::bpe::Encoder;
-use super::layout::LONGEST_TOKEN;
-use super::split::Split;
-use super::vocabulary::Vocabulary;
+use super::layout::{LONGEST_TOKEN, LOOKED_UP};
+use super::split::{self, Split};
+use super::vocabulary::{self, Vocabulary};
 
-/// The shortest piece that is looked up before it is merged, in bytes.
-const LOOKED_UP: usize = 5;
 /// Pieces remembered, a power of two: 256 KiB, which stays in a core's own cache.
 const MEMO_BITS: u32 = 14;
 
 /// Counts the tokens of a text, up to a limit. `None` if there are more.
 pub(super) fn count(encoding: Encoding, text: &str, limit: usize) -> Option<usize> {
-    // A token has no more bytes than the longest.
-    if text.len().div_ceil(LONGEST_TOKEN) > limit {
-        return None;
+    // Each encoding keeps a state of its own in each thread.
+    macro_rules! by {
+        ($split:ident, $vocabulary:ident, $text:expr) => {{
+            thread_local!(static STATE: RefCell<State> = const { RefCell::new(State::new()) });
+            let text = $text;
+            // A token has no more bytes than the longest.
+            if text.len().div_ceil(LONGEST_TOKEN) > limit {
+                return None;
+            }
+            with(&STATE, |state| {
+                state.sum::<split::$split, Ones, 15>(&vocabulary::$vocabulary, Ones, text, limit)
+            })
+        }};
     }
     match encoding {
         #[cfg(feature = "o200k")]
-        Encoding::O200kBase | Encoding::O200kHarmony => {
-            thread_local!(static STATE: RefCell<State> = const { RefCell::new(State::new()) });
-            with(&STATE, |state| {
-                state.sum::<super::split::O200k, Ones, 15>(&super::vocabulary::O200K, Ones, text, limit)
-            })
-        }
+        Encoding::O200kBase | Encoding::O200kHarmony => by!(O200k, O200K, text),
         #[cfg(feature = "cl100k")]
-        Encoding::Cl100kBase => {
-            thread_local!(static STATE: RefCell<State> = const { RefCell::new(State::new()) });
-            with(&STATE, |state| {
-                state.sum::<super::split::Cl100k, Ones, 15>(&super::vocabulary::CL100K, Ones, text, limit)
-            })
+        Encoding::Cl100kBase => by!(Cl100k, CL100K, text),
+        #[cfg(feature = "qwen")]
+        Encoding::Qwen2 => {
+            let text = composed(text);
+            by!(Qwen2, QWEN2, text.as_ref())
         }
+        #[cfg(feature = "mistral")]
+        Encoding::Tekken => by!(Tekken, TEKKEN, text),
+        #[cfg(feature = "llama3")]
+        Encoding::Llama3 => by!(Cl100k, LLAMA3, text),
+        #[cfg(feature = "deepseek")]
+        Encoding::DeepseekV3 => by!(DeepseekV3, DEEPSEEK_V3, text),
+    }
+}
+
+/// The text in normal form C.
+#[cfg(feature = "qwen")]
+fn composed(text: &str) -> std::borrow::Cow<'_, str> {
+    use unicode_normalization::{IsNormalized, UnicodeNormalization as _, is_nfc_quick};
+    match is_nfc_quick(text.chars()) {
+        IsNormalized::Yes => text.into(),
+        _ => text.nfc().collect::<String>().into(),
     }
 }
 
@@ -45,9 +64,7 @@ pub(super) type Memory = std::thread::LocalKey<RefCell<State>>;
 #[cfg(feature = "o200k")]
 pub(super) fn weigh(memory: &'static Memory, weights: &'static [u8], text: &str, limit: usize) -> Option<usize> {
     let weights = Weights(weights);
-    with(memory, |state| {
-        state.sum::<super::split::O200k, Weights, 14>(&super::vocabulary::O200K, weights, text, limit)
-    })
+    with(memory, |state| state.sum::<split::O200k, Weights, 14>(&vocabulary::O200K, weights, text, limit))
 }
 
 /// What a piece of text is worth.

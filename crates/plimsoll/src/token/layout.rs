@@ -14,6 +14,8 @@ pub(crate) const OFFSET_BITS: u32 = 21;
 
 /// The longest token of any encoding, in bytes.
 pub(crate) const LONGEST_TOKEN: usize = 128;
+/// The shortest piece that is looked up before it is merged, in bytes.
+pub(crate) const LOOKED_UP: usize = 5;
 /// Slots at the end of a table where no search starts, so that none needs to wrap around. The last is always empty.
 pub(crate) const SPARE: u64 = 256;
 

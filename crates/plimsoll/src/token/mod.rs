@@ -1,27 +1,34 @@
-//! Tokens: exact counts for OpenAI's encodings, estimates for everything else, each with the way it was obtained.
+//! Tokens: exact counts for OpenAI's encodings and open models', estimates for everything else, each with the way it was obtained.
 //!
 //! A count never poses as more than it is: see [`Method`]. Text is text: what looks like a special token in it
 //! (`<|endoftext|>`) is counted as the characters it is made of, as providers treat the content of messages.
 
-#[cfg(any(feature = "o200k", feature = "cl100k"))]
+#[cfg(feature = "exact")]
 mod bpe;
 mod calibrate;
-#[cfg(any(feature = "o200k", feature = "cl100k"))]
+#[cfg(feature = "exact")]
 mod class;
 #[doc(hidden)]
 pub mod estimate;
-#[cfg(any(feature = "o200k", feature = "cl100k"))]
+#[cfg(feature = "exact")]
 mod exact;
 mod family;
 mod image;
-#[cfg(any(feature = "o200k", feature = "cl100k"))]
+#[cfg(feature = "exact")]
 mod layout;
-#[cfg(any(feature = "o200k", feature = "cl100k"))]
+#[cfg(feature = "exact")]
 mod split;
-#[cfg(any(feature = "o200k", feature = "cl100k"))]
+#[cfg(feature = "exact")]
 mod vocabulary;
 
-#[cfg(not(any(feature = "o200k", feature = "cl100k")))]
+#[cfg(not(any(
+    feature = "o200k",
+    feature = "cl100k",
+    feature = "qwen",
+    feature = "mistral",
+    feature = "llama3",
+    feature = "deepseek"
+)))]
 mod exact {
     //! Without a vocabulary there is no encoding to count for.
     pub(super) const fn count(encoding: super::Encoding, _: &str, _: usize) -> Option<usize> {
@@ -40,6 +47,7 @@ pub use family::Family;
 pub use image::{ImageRule, ImageSize};
 
 use crate::Tokens;
+use crate::model::TokenizerHint;
 
 /// How a count was obtained, from the most to the least certain.
 ///
@@ -96,6 +104,18 @@ pub enum Encoding {
     #[cfg(feature = "cl100k")]
     #[serde(rename = "cl100k_base")]
     Cl100kBase,
+    /// Qwen 2, 2.5 and 3, and `QwQ`; text is composed (normal form C) first. Needs the feature `qwen`.
+    #[cfg(feature = "qwen")]
+    Qwen2,
+    /// Mistral's Tekken, as `NeMo` brought it: 131,072 tokens. Needs the feature `mistral`.
+    #[cfg(feature = "mistral")]
+    Tekken,
+    /// Llama 3, 3.1, 3.2 and 3.3. Needs the feature `llama3`, and the terms of its licence.
+    #[cfg(feature = "llama3")]
+    Llama3,
+    /// `DeepSeek` V3, R1 and V4. Needs the feature `deepseek`, and the terms of its licence.
+    #[cfg(feature = "deepseek")]
+    DeepseekV3,
 }
 
 impl Encoding {
@@ -107,9 +127,45 @@ impl Encoding {
         Self::O200kHarmony,
         #[cfg(feature = "cl100k")]
         Self::Cl100kBase,
+        #[cfg(feature = "qwen")]
+        Self::Qwen2,
+        #[cfg(feature = "mistral")]
+        Self::Tekken,
+        #[cfg(feature = "llama3")]
+        Self::Llama3,
+        #[cfg(feature = "deepseek")]
+        Self::DeepseekV3,
     ];
 
-    /// The name by which OpenAI knows it.
+    /// The encoding of a model, if this build carries it.
+    ///
+    /// ```
+    /// use plimsoll::model::tokenizer;
+    /// use plimsoll::token::Encoding;
+    /// assert_eq!(Encoding::of(tokenizer("gpt-4o")), Some(Encoding::O200kBase));
+    /// assert_eq!(Encoding::of(tokenizer("claude-opus-4-8")), None);
+    /// ```
+    pub const fn of(hint: TokenizerHint) -> Option<Self> {
+        match hint {
+            #[cfg(feature = "o200k")]
+            TokenizerHint::O200kBase => Some(Self::O200kBase),
+            #[cfg(feature = "o200k")]
+            TokenizerHint::O200kHarmony => Some(Self::O200kHarmony),
+            #[cfg(feature = "cl100k")]
+            TokenizerHint::Cl100kBase => Some(Self::Cl100kBase),
+            #[cfg(feature = "qwen")]
+            TokenizerHint::Qwen2 => Some(Self::Qwen2),
+            #[cfg(feature = "mistral")]
+            TokenizerHint::Tekken => Some(Self::Tekken),
+            #[cfg(feature = "llama3")]
+            TokenizerHint::Llama3 => Some(Self::Llama3),
+            #[cfg(feature = "deepseek")]
+            TokenizerHint::DeepseekV3 => Some(Self::DeepseekV3),
+            _ => None,
+        }
+    }
+
+    /// The name by which its makers know it.
     pub const fn name(self) -> &'static str {
         match self {
             #[cfg(feature = "o200k")]
@@ -118,6 +174,14 @@ impl Encoding {
             Self::O200kHarmony => "o200k_harmony",
             #[cfg(feature = "cl100k")]
             Self::Cl100kBase => "cl100k_base",
+            #[cfg(feature = "qwen")]
+            Self::Qwen2 => "qwen2",
+            #[cfg(feature = "mistral")]
+            Self::Tekken => "tekken",
+            #[cfg(feature = "llama3")]
+            Self::Llama3 => "llama3",
+            #[cfg(feature = "deepseek")]
+            Self::DeepseekV3 => "deepseek_v3",
         }
     }
 }
@@ -287,5 +351,12 @@ impl Counter {
     }
 }
 
+#[cfg(all(
+    test,
+    feature = "o200k",
+    feature = "cl100k",
+    any(feature = "qwen", feature = "mistral", feature = "llama3", feature = "deepseek")
+))]
+mod open_tests;
 #[cfg(all(test, feature = "o200k", feature = "cl100k"))]
 mod tests;

@@ -2,17 +2,31 @@
 //!
 //! The patterns are those of OpenAI's encodings (`tiktoken`, `openai_public.py`). Each function gives the end of the
 //! piece that starts at an offset, in one or two passes over it: alternatives of the pattern overlap, so its
-//! backtracking is worked out here in advance.
+//! backtracking is worked out here in advance. Those of open models are in the `tokenizer.json` beside their weights, and
+//! most are variants of these.
+#![allow(dead_code, reason = "which parts are used depends on the vocabularies of a build")]
 
-#[cfg(feature = "cl100k")]
+#[cfg(any(feature = "cl100k", feature = "qwen", feature = "llama3"))]
 mod cl100k;
-#[cfg(feature = "o200k")]
+#[cfg(feature = "deepseek")]
+mod deepseek;
+#[cfg(any(feature = "o200k", feature = "mistral"))]
 mod o200k;
 
-#[cfg(feature = "cl100k")]
-pub(super) use cl100k::Cl100k;
+/// `cl100k_base`, and Llama 3.
+#[cfg(any(feature = "cl100k", feature = "llama3"))]
+pub(super) type Cl100k = cl100k::Uncased<3>;
+#[cfg(feature = "deepseek")]
+pub(super) use deepseek::DeepseekV3;
+/// `o200k_base` and `o200k_harmony`.
 #[cfg(feature = "o200k")]
-pub(super) use o200k::O200k;
+pub(super) type O200k = o200k::Cased<3, true>;
+/// Qwen 2 to 3: numbers are single digits.
+#[cfg(feature = "qwen")]
+pub(super) type Qwen2 = cl100k::Uncased<1>;
+/// Mistral's Tekken: numbers are single digits, and words end before an apostrophe.
+#[cfg(feature = "mistral")]
+pub(super) type Tekken = o200k::Cased<1, false>;
 
 use super::class::Class;
 
@@ -34,10 +48,10 @@ fn run(text: &[u8], start: usize, class: Class) -> usize {
     end
 }
 
-/// `\p{N}{1,3}` after its first character.
+/// `\p{N}{1,DIGITS}` after its first character.
 #[inline]
-fn number_end(text: &[u8], mut end: usize) -> usize {
-    for _ in 0..2 {
+fn number_end<const DIGITS: usize>(text: &[u8], mut end: usize) -> usize {
+    for _ in 1..DIGITS {
         match Class::at(text, end) {
             Some((class, after)) if class.is(Class::NUMBER) => end = after,
             _ => break,

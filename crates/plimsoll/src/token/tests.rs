@@ -7,12 +7,15 @@ use super::*;
 fn oracle(encoding: Encoding) -> &'static bpe_openai::Tokenizer {
     match encoding {
         Encoding::O200kBase | Encoding::O200kHarmony => bpe_openai::o200k_base(),
-        Encoding::Cl100kBase => bpe_openai::cl100k_base(),
+        _ => bpe_openai::cl100k_base(),
     }
 }
 
+/// Those that the oracle knows; `open_tests` is about the others.
+const OPENAI: [Encoding; 3] = [Encoding::O200kBase, Encoding::O200kHarmony, Encoding::Cl100kBase];
+
 fn assert_exact(text: &str) {
-    for &encoding in Encoding::ALL {
+    for encoding in OPENAI {
         let expected = oracle(encoding).count(text);
         let counted = Counter::exact(encoding).count(text);
         assert_eq!(counted, Tokens::from(expected), "{encoding} of {text:?}");
@@ -21,7 +24,7 @@ fn assert_exact(text: &str) {
 
 /// Characters and fragments at which the patterns fork.
 #[rustfmt::skip]
-const FORKS: &[&str] = &[
+pub(super) const FORKS: &[&str] = &[
     " ", "  ", "   ", "\t", "\n", "\r", "\r\n", "\n\n", "\u{B}", "\u{C}", "\u{1C}", "\u{85}",
     "\u{A0}", "\u{3000}", "\u{2028}", "\u{200B}", "\u{FEFF}", "'", "'s", "'S", "'t", "'T", "'re",
     "'RE", "'Re", "'rE", "'ve", "'VE", "'m", "'M", "'ll", "'LL", "'lL", "'d", "'D", "'\u{17F}",
@@ -46,13 +49,13 @@ fn fragment() -> impl Strategy<Value = String> {
     ]
 }
 
-fn nasty_text() -> impl Strategy<Value = String> {
+pub(super) fn nasty_text() -> impl Strategy<Value = String> {
     prop::collection::vec((fragment(), 1..4_usize), 0..40)
         .prop_map(|parts| parts.iter().map(|(part, times)| part.repeat(*times)).collect())
 }
 
 /// Long pieces: runs, and letters that no text puts together, so that sections must be joined.
-fn long_piece() -> impl Strategy<Value = String> {
+pub(super) fn long_piece() -> impl Strategy<Value = String> {
     prop_oneof![
         "[a-z]{100,1500}",
         "[a-f]{100,700}",
@@ -123,13 +126,17 @@ fn long_runs_of_one_class_crash_no_count() {
 #[test]
 fn methods_and_encodings_keep_their_names() {
     let methods = [Method::Exact, Method::Reported, Method::Calibrated, Method::Estimated];
-    let names = serde_json::to_string(&(methods, Encoding::ALL, Family::ALL)).unwrap();
+    let names = serde_json::to_string(&(methods, OPENAI, Family::ALL)).unwrap();
     insta::assert_snapshot!(names, @r#"[["exact","reported","calibrated","estimated"],["o200k_base","o200k_harmony","cl100k_base"],["claude","claude-4.7","gemini","generic"]]"#);
     for &encoding in Encoding::ALL {
         assert_eq!(encoding.name().parse(), Ok(encoding));
     }
     let error = "gpt2".parse::<Encoding>().unwrap_err();
-    insta::assert_snapshot!(error, @"no encoding is named `gpt2`; there are o200k_base, o200k_harmony, cl100k_base");
+    assert!(
+        error
+            .to_string()
+            .starts_with("no encoding is named `gpt2`; there are o200k_base, o200k_harmony, cl100k_base")
+    );
 }
 
 #[test]

@@ -32,6 +32,14 @@ macro_rules! tables {
 pub(super) static O200K: Vocabulary = tables!("o200k");
 #[cfg(feature = "cl100k")]
 pub(super) static CL100K: Vocabulary = tables!("cl100k");
+#[cfg(feature = "qwen")]
+pub(super) static QWEN2: Vocabulary = tables!("qwen2");
+#[cfg(feature = "mistral")]
+pub(super) static TEKKEN: Vocabulary = tables!("tekken");
+#[cfg(feature = "llama3")]
+pub(super) static LLAMA3: Vocabulary = tables!("llama3");
+#[cfg(feature = "deepseek")]
+pub(super) static DEEPSEEK_V3: Vocabulary = tables!("deepseek_v3");
 
 impl Vocabulary {
     /// Says whether these bytes are one token.

@@ -1,6 +1,8 @@
 //! A model's own tokenizer, read from the `tokenizer.json` that is published beside its weights.
 
 use std::cell::Cell;
+use std::fs::File;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use plimsoll::Tokens;
@@ -26,6 +28,9 @@ pub(crate) enum OwnError {
     NotBuilt { path: PathBuf },
 }
 
+/// Bytes at the start of a file that tell whether it holds weights.
+const WEIGHTS_START: u64 = 4_096;
+
 /// A tokenizer from a file. Text that looks like a special token is counted as text.
 #[derive(Debug)]
 pub(crate) struct Own {
@@ -37,11 +42,24 @@ pub(crate) struct Own {
 }
 
 impl Own {
-    /// Reads a tokenizer, from the file or from the model's folder.
+    /// Reads a tokenizer: from its file, from the model's folder, or from beside the file of the model's weights.
     pub(crate) fn read(path: &Path) -> Result<Self, OwnError> {
-        let beside = path.join("tokenizer.json");
-        let path = if path.is_dir() { beside.as_path() } else { path };
-        let bytes = std::fs::read(path).map_err(|source| OwnError::Read { path: path.to_owned(), source })?;
+        let path = if path.is_dir() { path.join("tokenizer.json") } else { path.to_owned() };
+        let path = path.as_path();
+        let failed = |source| OwnError::Read { path: path.to_owned(), source };
+        let mut file = File::open(path).map_err(failed)?;
+        let mut bytes = Vec::new();
+        file.by_ref().take(WEIGHTS_START).read_to_end(&mut bytes).map_err(failed)?;
+        // Weights are gigabytes, so no more of them is read than tells what they are.
+        let weights = bytes.starts_with(b"GGUF") || path.extension().is_some_and(|kind| kind == "safetensors");
+        if weights {
+            let beside = path.with_file_name("tokenizer.json");
+            if beside.is_file() {
+                return Self::read(&beside);
+            }
+        } else {
+            file.read_to_end(&mut bytes).map_err(failed)?;
+        }
         if let Some((kind, step)) = other_kind(&bytes) {
             return Err(OwnError::Kind { path: path.to_owned(), kind, step });
         }
@@ -74,7 +92,10 @@ fn other_kind(bytes: &[u8]) -> Option<(&'static str, &'static str)> {
     let start = bytes.get(..4_096).unwrap_or(bytes);
     let has = |needle: &[u8]| start.windows(needle.len()).any(|window| window == needle);
     if start.starts_with(b"GGUF") {
-        Some(("a model file of llama.cpp", "ask its server: POST /tokenize"))
+        Some((
+            "a model file of llama.cpp",
+            "put the tokenizer.json of the model beside it, or ask its server: POST /tokenize",
+        ))
     } else if has(b"\"num_vocab_tokens\"") || has(b"\"default_vocab_size\"") {
         Some(("a tekken file of Mistral's", "name the tokenizer.json that is published beside it"))
     } else if has(b"\"tokenizer_class\"") && !has(b"\"model\"") {
@@ -116,7 +137,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("tokenizer.json");
         std::fs::write(&path, WORDS).unwrap();
-        for named in [path.as_path(), folder.path()] {
+        let (gguf, safe) = (folder.path().join("model-q4.gguf"), folder.path().join("model.safetensors"));
+        std::fs::write(&gguf, b"GGUF\x03\0\0\0").unwrap();
+        std::fs::write(&safe, [8, 0, 0, 0, 0, 0, 0, 0]).unwrap();
+        for named in [path.as_path(), folder.path(), &gguf, &safe] {
             let own = Own::read(named).unwrap();
             assert_eq!(own.text("one two three one"), Tokens(4), "no truncation");
             assert_eq!(own.text("<s>"), Tokens(3), "`<`, `s` and `>`");
@@ -130,7 +154,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("f");
         for (content, expected) in [
-            (&b"GGUF\x03\0\0\0"[..], "is a model file of llama.cpp, not a tokenizer.json; ask its server"),
+            (
+                &b"GGUF\x03\0\0\0"[..],
+                "is a model file of llama.cpp, not a tokenizer.json; put the tokenizer.json of the model beside it",
+            ),
             (br#"{"config":{"default_vocab_size":131072},"vocab":[]}"#, "is a tekken file"),
             (br#"{"tokenizer_class":"LlamaTokenizer"}"#, "name the tokenizer.json beside it"),
             (b"{}", "is no tokenizer that can be read"),

@@ -1,23 +1,23 @@
-//! The pieces of `cl100k_base`.
+//! The pieces of `cl100k_base` and of encodings that differ from it in numbers.
 
 use super::super::class::Class;
 use super::{Split, contraction_end, number_end, punctuation_end, run, space_end};
 
-/// The pattern of `cl100k_base`:
+/// The pattern of `cl100k_base`, where `DIGITS` is 3:
 ///
 /// ```text
 /// (?i:'s|'t|'re|'ve|'m|'ll|'d)
 /// |[^\r\n\p{L}\p{N}]?\p{L}+
-/// |\p{N}{1,3}
+/// |\p{N}{1,DIGITS}
 /// | ?[^\s\p{L}\p{N}]+[\r\n]*
 /// |\s*[\r\n]+
 /// |\s+(?!\S)
 /// |\s+
 /// ```
 #[derive(Debug)]
-pub(crate) struct Cl100k;
+pub(crate) struct Uncased<const DIGITS: usize>;
 
-impl Split for Cl100k {
+impl<const DIGITS: usize> Split for Uncased<DIGITS> {
     #[inline]
     fn piece_end(text: &[u8], start: usize) -> usize {
         let Some((class, after)) = Class::at(text, start) else {
@@ -27,7 +27,7 @@ impl Split for Cl100k {
             return run(text, after, Class::LETTER);
         }
         if class.is(Class::NUMBER) {
-            return number_end(text, after);
+            return number_end::<DIGITS>(text, after);
         }
         if !class.is(Class::NEWLINE) {
             let contracted = contraction_end(text, start);

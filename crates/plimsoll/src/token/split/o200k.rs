@@ -1,23 +1,24 @@
-//! The pieces of `o200k_base` and `o200k_harmony`.
+//! The pieces of `o200k_base`, `o200k_harmony` and encodings that differ from them in numbers and apostrophes.
 
 use super::super::class::Class;
 use super::{Split, contraction_end, number_end, punctuation_end, run, space_end};
 
-/// The pattern of `o200k_base` and `o200k_harmony`:
+/// The pattern of `o200k_base` and `o200k_harmony`, where `DIGITS` is 3. Where words are not `CONTRACTED`, the two ends after
+/// an apostrophe are not part of it:
 ///
 /// ```text
 /// [^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?
 /// |[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?
-/// |\p{N}{1,3}
+/// |\p{N}{1,DIGITS}
 /// | ?[^\s\p{L}\p{N}]+[\r\n/]*
 /// |\s*[\r\n]+
 /// |\s+(?!\S)
 /// |\s+
 /// ```
 #[derive(Debug)]
-pub(crate) struct O200k;
+pub(crate) struct Cased<const DIGITS: usize, const CONTRACTED: bool>;
 
-impl Split for O200k {
+impl<const DIGITS: usize, const CONTRACTED: bool> Split for Cased<DIGITS, CONTRACTED> {
     #[inline]
     fn piece_end(text: &[u8], start: usize) -> usize {
         let Some((class, after)) = Class::at(text, start) else {
@@ -25,15 +26,15 @@ impl Split for O200k {
         };
         if class.is(Class::LETTER) {
             let word = Word::at(text, start);
-            return contraction_end(text, word.end());
+            return if CONTRACTED { contraction_end(text, word.end()) } else { word.end() };
         }
         if class.is(Class::NUMBER) {
-            return number_end(text, after);
+            return number_end::<DIGITS>(text, after);
         }
         if !class.is(Class::NEWLINE)
             && let Some(end) = prefixed_word_end(text, start, class, after)
         {
-            return contraction_end(text, end);
+            return if CONTRACTED { contraction_end(text, end) } else { end };
         }
         punctuation_end(text, start, class, after, true).unwrap_or_else(|| space_end(text, start))
     }
