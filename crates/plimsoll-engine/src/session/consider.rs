@@ -49,7 +49,7 @@ impl Inner {
         };
         let is_due = trigger != Trigger::Threshold || level >= Level::Compact;
         let bound_turn = permit == Permit::Granted && is_bound(history);
-        let (supply, stage) = supply(work.as_ref(), history, trigger, level, bound_turn, late);
+        let (supply, stage) = supply(work.as_ref(), history, thresholds, trigger, level, bound_turn, late);
         let step = schedule(&Situation { level, trigger, permit: permit.clone(), supply, bound_turn });
         match (step, stage) {
             (Step::Adopt, Some(Stage::Made(made))) => {
@@ -205,6 +205,7 @@ pub(super) fn begin(brief: Brief, bound_turn: bool) -> Option<(Arc<Work>, BoxFut
 fn supply(
     work: Option<&Arc<Work>>,
     history: &History,
+    thresholds: &Thresholds,
     trigger: Trigger,
     level: Level,
     bound_turn: bool,
@@ -220,6 +221,13 @@ fn supply(
         Stage::Making => Supply::Making,
         // What was planned before this turn leaves too much of its reasoning behind a changed prefix.
         Stage::Made(_) if bound_turn && must && !work.in_bound_turn => Supply::None,
+        // Reductions that have become too little; what was made for this very history is judged when it is put in place.
+        Stage::Made(made)
+            if !(work.was_tried_at(history.len()) && work.trigger == trigger)
+                && !made.is_enough(history, thresholds, trigger) =>
+        {
+            Supply::None
+        }
         Stage::Made(_) => Supply::Ready,
         // A history that has grown since, or is in greater need, may be tried again.
         Stage::Nothing(_) if work.was_tried_at(history.len()) && (work.trigger == trigger || !must) => {

@@ -94,7 +94,7 @@ impl Inner {
         let before = Some(SentBefore::of(&known));
         if !is_new && respelled.is_empty() && same_envelope && known.bytes.len() == body.len() {
             let mut state = self.state();
-            if state.epoch_for(known.format, &known.chain).map(|found| found.epoch.chain) != known.epoch() {
+            if state.epoch_for(known.format, &known.chain).map(|found| found.key()) != known.epoch() {
                 return None;
             }
             state.touch(&known);
@@ -124,7 +124,7 @@ impl Inner {
         let history = known.grow(growth)?;
         let mut state = self.state();
         state.decided.keep(&mut admitted);
-        if state.epoch_for(history.format, &history.chain).map(|found| found.epoch.chain) != history.epoch() {
+        if state.epoch_for(history.format, &history.chain).map(|found| found.key()) != history.epoch() {
             return None;
         }
         let history = state.keep(history, Some(known), body, (self.options.histories, self.options.memory));

@@ -12,6 +12,7 @@ use plimsoll::wire::Format;
 
 use super::adopt::InForce;
 use super::history::{History, SharedMeter};
+use super::reduce::rank;
 use super::report::At;
 use super::results::Decided;
 use super::work::{Work, has_grown};
@@ -161,17 +162,17 @@ impl State {
         self.breakers.entry(lineage).or_default()
     }
 
-    /// The epoch that replaces the longest prefix of a history, something being left after it.
+    /// The epoch that holds for a history: of those that match, something being left after them, the first by [`rank`].
     pub(super) fn epoch_for(&self, format: Format, chain: &Chain) -> Option<InForce> {
         let fits = |known: &&InForce| {
             known.epoch.format == format && known.epoch.prefix < chain.len() && known.epoch.matches(chain)
         };
-        self.epochs.iter().filter(fits).max_by_key(|known| known.epoch.prefix).cloned()
+        self.epochs.iter().filter(fits).max_by_key(|known| rank(&known.epoch)).cloned()
     }
 
-    /// Keeps an epoch, in the place of another one of the same prefix.
+    /// Keeps an epoch, in the place of another one of its kind and prefix.
     pub(super) fn decide(&mut self, decided: &InForce) {
-        self.epochs.retain(|known| known.epoch.chain != decided.epoch.chain);
+        self.epochs.retain(|known| known.key() != decided.key());
         self.epochs.push(decided.clone());
         let surplus = self.epochs.len().saturating_sub(EPOCHS);
         self.epochs.drain(..surplus);

@@ -7,9 +7,10 @@ use std::sync::atomic::Ordering;
 use plimsoll::cap::Marker;
 use plimsoll::compact::{Chain, Epoch};
 use plimsoll::id::{EpochId, RecallId};
-use plimsoll::transcript::Obligations;
+use plimsoll::transcript::{BlockKind, Obligations};
 use plimsoll::wire::Document;
 
+use super::super::reduce::key;
 use super::super::{Begun, Prefix, Prepared, Request};
 use super::script::Queue;
 use super::talk;
@@ -55,6 +56,7 @@ impl World {
         }
         if let Some(compaction) = &prepared.report.compaction {
             self.tally.epochs += 1;
+            self.tally.reduced += usize::from(compaction.reduced > 0);
             assert!(compaction.tokens_after < compaction.tokens_before, "{compaction:?}");
             assert!(compaction.durable || self.flaky.down.load(Ordering::SeqCst), "{compaction:?} {self:?}");
             self.makers.entry(compaction.epoch.clone()).or_insert(replica);
@@ -71,7 +73,7 @@ impl World {
         self.check_caps(&original, &sent);
     }
 
-    /// Whatever an epoch removed is archived as it was.
+    /// Whatever an epoch removed, or left out, is archived as it was.
     pub(super) fn check_epoch(&mut self, epoch: &str, chain: &Chain) {
         if !self.checked.insert(epoch.to_owned()) {
             return;
@@ -80,13 +82,21 @@ impl World {
         let record = self.store.epoch_record(&id).unwrap().expect("an epoch is durable before it is used");
         let record = Epoch::from_json(&record).unwrap();
         assert!(record.matches(chain), "it is of this history");
-        assert_eq!(id.plain(), EpochId::new(id.session(), record.chain.as_bytes()));
+        assert_eq!(id.plain(), EpochId::new(id.session(), key(&record).as_bytes()));
         let document = self.store.document(&id).unwrap();
         let bytes = document.pieces().collect::<Result<Vec<_>, _>>().unwrap().concat();
         let archived = read(&bytes, self.scenario.format);
         assert_eq!(Chain::of(&archived).prefix(record.prefix), chain.prefix(record.prefix), "{self:?}");
         // What is recalled is the removed messages, whole.
         let recalled = String::from_utf8(self.store.recall(&id.into()).unwrap()).unwrap();
+        for piece in &record.reductions {
+            let block = &archived.transcript().messages[piece.message].blocks[piece.block];
+            let BlockKind::ToolResult(result) = &block.kind else { panic!("{block:?}") };
+            let BlockKind::Text(text) = &result.content[piece.part.unwrap()].kind else { panic!("{block:?}") };
+            let stored = self.store.recall(&piece.artifact.parse().unwrap()).unwrap();
+            assert_eq!(String::from_utf8(stored).unwrap(), text.decode());
+            assert!(recalled.contains(std::str::from_utf8(text.raw()).unwrap()), "{recalled}");
+        }
         for (index, message) in archived.transcript().messages.iter().enumerate() {
             if record.removed.contains(&index) && !record.retained.contains(&index) {
                 let entry = archived.entries()[message.entries[0] as usize].span;
@@ -113,6 +123,13 @@ impl World {
         for (id, shown) in shown {
             let whole = &whole[&id];
             if *whole == shown {
+                continue;
+            }
+            if let Some((_, id)) = shown.lines().next().unwrap().rsplit_once("; recall id ")
+                && shown.contains("; left out here")
+            {
+                let stored = self.store.recall(&id.trim_end_matches(']').parse().unwrap()).unwrap();
+                assert_eq!(String::from_utf8(stored).unwrap(), *whole);
                 continue;
             }
             let (_, marker) = Marker::find(&shown).expect("what was left out is said");

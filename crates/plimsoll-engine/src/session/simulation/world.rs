@@ -30,11 +30,23 @@ pub(crate) struct Scenario {
     /// Percent of steps in which the store fails or comes back.
     pub(crate) store_fails: usize,
     pub(crate) steps: usize,
+    /// Percent of the results that are large.
+    pub(crate) large: usize,
 }
 
 impl Scenario {
     pub(super) const fn new(format: Format, mood: Mood) -> Self {
-        Self { format, mood, window: 6_000, really: None, thinks: false, replicas: 1, store_fails: 0, steps: 60 }
+        Self {
+            format,
+            mood,
+            window: 6_000,
+            really: None,
+            thinks: false,
+            replicas: 1,
+            store_fails: 0,
+            steps: 60,
+            large: 15,
+        }
     }
 }
 
@@ -56,6 +68,8 @@ pub(super) struct Replica {
 pub(crate) struct Tally {
     pub(crate) requests: usize,
     pub(crate) epochs: usize,
+    /// Of these: reductions that were enough.
+    pub(crate) reduced: usize,
     pub(crate) capped: usize,
     pub(crate) recovered: usize,
     pub(crate) refused: usize,
@@ -188,7 +202,7 @@ impl World {
             self.tally.repeated += 1;
         }
         if answered {
-            self.talks[main].reply(&mut chance, 3_000);
+            self.talks[main].reply(&mut chance, 3_000, self.scenario.large);
         } else {
             // The user gives up this conversation, and begins anew.
             let name = 100 + self.tally.refused as u64;
