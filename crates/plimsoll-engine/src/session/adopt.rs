@@ -228,7 +228,7 @@ impl Inner {
         let now = (self.options.clock)();
         match self.find(&history) {
             Ok(found) => {
-                self.state().note_asked(history.hash());
+                self.state().note_asked(&history, now);
                 let Some(found) = found else {
                     return;
                 };

@@ -176,16 +176,22 @@ impl Inner {
     pub(super) fn is_to_ask(&self, seen: &Seen, thresholds: &Thresholds) -> bool {
         let history = &seen.history;
         let now = (self.options.clock)();
-        let is_asked = {
+        // From the compaction threshold on others put their epochs in place, so each step looks for them. Below it once a
+        // turn is enough, and now and then where nothing came of an attempt, however full it is.
+        let came_to_nothing = |work: Arc<Work>| matches!(work.stage(), Stage::Nothing(_));
+        let (is_asked, is_asked_lately) = {
             let state = self.state();
-            state.is_asked(history.hash()) || state.has_just_failed(now)
+            let hopeless = state.work_for(history).is_some_and(came_to_nothing);
+            let early = history.used().0 < thresholds.compact;
+            let lately = (hopeless || early) && state.is_asked_lately(history, now, !hopeless);
+            (state.is_asked(history.hash()) || state.has_just_failed(now), lately)
         };
         let spoken = history.len() > 1 && seen.is_first;
         let first = self.options.lookup == Lookup::FirstSight && spoken && history.in_force.is_none();
         let full = (self.options.policy.auto || seen.is_first)
             && history.counted_as_it_came().max(history.used().0) >= thresholds.prepare
             && (history.in_force.is_none() || history.used().0 >= thresholds.prepare);
-        !is_asked && (first || full)
+        !is_asked && (first || (full && !is_asked_lately))
     }
 }
 

@@ -637,6 +637,43 @@ fn an_ordinary_request_pays_no_round_trip() {
 }
 
 #[test]
+fn between_preparing_and_compacting_the_store_is_asked_once_a_turn() {
+    let stage = Stage::new(100_000, Mood::Good);
+    let (mut talk, body) = fill(&stage, Level::Prepare);
+    assert!(stage.send(&body).report.preparing);
+    stage.run_all();
+    let before = stage.flaky.reads.load(Ordering::SeqCst);
+    for _ in 0..10 {
+        let id = format!("c{}", talk.steps.len());
+        talk.steps.push(Step::Calls { ids: vec![id.clone()], thinks: false });
+        talk.steps.push(Step::Results { of: vec![(id, Chance(4).words(40))] });
+        let body = talk.body();
+        assert_eq!(stage.send(&body).report.level, Some(Level::Prepare));
+    }
+    assert_eq!(stage.flaky.reads.load(Ordering::SeqCst), before);
+    go_on(&mut talk, 10);
+    let body = talk.body();
+    stage.send(&body);
+    assert!(stage.flaky.reads.load(Ordering::SeqCst) > before, "a new turn looks for what others did");
+}
+
+#[test]
+fn a_session_that_is_infeasible_asks_the_store_now_and_then_and_not_with_every_request() {
+    let stage = Stage::new(8_000, Mood::Good);
+    let mut talk = talk(2, 20);
+    talk.system = Chance(1).words(9_000);
+    let body = talk.body();
+    assert!(has(&stage.send(&body), |reason| matches!(reason, Reason::Infeasible { .. })));
+    let before = stage.flaky.reads.load(Ordering::SeqCst);
+    for _ in 0..20 {
+        go_on(&mut talk, 10);
+        let body = talk.body();
+        stage.send(&body);
+    }
+    assert_eq!(stage.flaky.reads.load(Ordering::SeqCst), before);
+}
+
+#[test]
 fn a_clients_own_compaction_request_is_replayed_and_not_compacted() {
     let stage = Stage::new(8_000, Mood::Good);
     let (mut talk, body) = fill(&stage, Level::Hard);
