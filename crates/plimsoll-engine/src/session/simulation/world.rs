@@ -94,8 +94,11 @@ pub(super) struct World {
     pub(super) checked: HashSet<String>,
     /// Changes that may cost a summary each: edits, restarts, compactions by hand.
     pub(super) changes: usize,
-    /// Whether a decision may have been lost: the store was down, or another process compacted unseen.
-    pub(super) excused: bool,
+    /// The conversations of which a decision may not be known everywhere, until their next one is recorded: the store was
+    /// down, or another process compacted unseen. Their prefix may change meanwhile, and nothing else is let pass.
+    pub(super) excused: HashSet<usize>,
+    /// The epochs that could not be recorded when they were put in place.
+    pub(super) unrecorded: HashSet<String>,
     pub(super) tally: Tally,
 }
 
@@ -136,7 +139,8 @@ impl World {
             makers: HashMap::new(),
             checked: HashSet::new(),
             changes: 0,
-            excused: false,
+            excused: HashSet::new(),
+            unrecorded: HashSet::new(),
             tally: Tally::default(),
         }
     }
@@ -184,7 +188,7 @@ impl World {
         if self.chance.percent(self.scenario.store_fails) {
             let down = !self.flaky.down.load(Ordering::SeqCst);
             self.flaky.down.store(down, Ordering::SeqCst);
-            self.excused = true;
+            self.excused.extend(0..self.talks.len());
         }
         let mut chance = Chance(self.chance.next());
         let talk = &mut self.talks[main];
@@ -194,11 +198,11 @@ impl World {
         }
         let body = self.talks[main].body();
         let replica = self.chance.below(self.replicas.len());
-        let answered = self.exchange(replica, &body);
+        let answered = self.exchange(main, replica, &body);
         if self.chance.percent(15) {
             // The client repeats its request, or another one comes at the same time, elsewhere perhaps.
             let other = self.chance.below(self.replicas.len());
-            self.exchange(other, &body);
+            self.exchange(main, other, &body);
             self.tally.repeated += 1;
         }
         if answered {
@@ -207,10 +211,11 @@ impl World {
             // The user gives up this conversation, and begins anew.
             let name = 100 + self.tally.refused as u64;
             self.talks[main] = Talk::new(self.scenario.format, name, self.scenario.thinks);
+            self.excused.remove(&main);
             self.changes += 1;
         }
         if self.chance.percent(10) {
-            self.compare_with_a_new_process(&body);
+            self.compare_with_a_new_process(main, &body);
         }
     }
 
@@ -241,7 +246,9 @@ impl World {
         queue.inline.store(false, Ordering::SeqCst);
         self.changes += 1;
         // The other processes are told of it only when they ask.
-        self.excused |= self.replicas.len() > 1;
+        if self.replicas.len() > 1 {
+            self.excused.insert(main);
+        }
     }
 
     /// Waits for a summary as the script has it: all work is run, in any order, or it is late.
@@ -271,10 +278,10 @@ impl World {
     }
 
     /// Sends a request, and says whether it was answered.
-    pub(super) fn exchange(&mut self, replica: usize, body: &str) -> bool {
+    pub(super) fn exchange(&mut self, main: usize, replica: usize, body: &str) -> bool {
         self.tally.requests += 1;
         let prepared = self.prepare(replica, body);
-        self.check(replica, body, &prepared);
+        self.check(main, replica, body, &prepared);
         // The same again, with nothing in between, is the same again.
         if prepared.report.compaction.is_none() && self.chance.percent(20) {
             let request = Request::new(body.as_bytes(), self.scenario.format);
@@ -296,8 +303,10 @@ impl World {
             match self.replicas[replica].session.begin_recovery(&prepared.turn, &request, &overflow, late) {
                 Ok(Begun::Waits(waiting)) => late = !self.wait(replica, &waiting),
                 Ok(Begun::Ready(again)) => {
-                    self.excused |= self.replicas.len() > 1;
-                    self.check(replica, body, &again);
+                    self.check(main, replica, body, &again);
+                    if self.replicas.len() > 1 {
+                        self.excused.insert(main);
+                    }
                     let tokens = self.counts(&again.bytes);
                     if tokens <= takes {
                         self.tally.recovered += 1;
