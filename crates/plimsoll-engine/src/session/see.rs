@@ -186,10 +186,17 @@ impl Inner {
         let mut all: Vec<Edit<'_>> = edits.clone();
         all.extend(admitted.caps.iter().map(|cap| Edit::replace(cap.span, &cap.with[..])));
         all.sort_by_key(|edit| (edit.span.start(), edit.span.end()));
-        let sent = splice(request.body, &all).map_err(|error| pass(error.to_string()))?;
-        let sent = parse(&sent, &options).map_err(|error| pass(error.to_string()))?;
+        // What goes as it came is not read twice.
+        let (bytes, read_again);
+        let sent = if all.is_empty() {
+            &document
+        } else {
+            bytes = splice(request.body, &all).map_err(|error| pass(error.to_string()))?;
+            read_again = parse(&bytes, &options).map_err(|error| pass(error.to_string()))?;
+            &read_again
+        };
         let read = Read { document: &document, spans, chain, in_force, edits: &edits, caps: &admitted.caps, lineage };
-        let history = History::read(read, &sent, &meter);
+        let history = History::read(read, sent, &meter);
         Ok(Laid { history, before, is_first, admitted: Admitted { notes, ..admitted } })
     }
 
