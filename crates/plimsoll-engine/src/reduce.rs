@@ -92,7 +92,7 @@ pub(crate) fn reduce(
 }
 
 /// Stores a piece, durably; gives the id under which the whole of it is recalled.
-fn keep(
+pub(crate) fn keep(
     document: &Document<'_>,
     reduction: &Reduction,
     session: &SessionId,

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::SystemTime;
 
 use plimsoll::budget::{Acceptance, Thresholds, Trigger, accept};
-use plimsoll::compact::Epoch;
+use plimsoll::compact::{ChainHash, Epoch};
 use plimsoll::id::EpochId;
 use plimsoll::wire::parse;
 use plimsoll_store::Compaction;
@@ -14,6 +14,7 @@ use plimsoll_store::Compaction;
 use super::Inner;
 use super::history::History;
 use super::make::{Made, Told, make, read_options};
+use super::reduce::{artifacts, key, rank, reductions_key, removed};
 use super::report::{CompactionReport, Reason, Request};
 use super::see::{Laid, Seen, Unseen};
 use super::spawn::block_on;
@@ -37,6 +38,11 @@ impl InForce {
     pub(super) fn new(epoch: Epoch, id: EpochId, durable: bool) -> Self {
         let durable = Arc::new(AtomicBool::new(durable));
         Self { epoch: Arc::new(epoch), id, durable, noted: Arc::default() }
+    }
+
+    /// What tells it from other epochs.
+    pub(super) fn key(&self) -> ChainHash {
+        key(&self.epoch)
     }
 
     /// What `restore` takes.
@@ -146,7 +152,7 @@ impl Inner {
             return Ok(None);
         }
         let epoch = Epoch::from_json(&holds).map_err(|error| error.to_string())?;
-        if epoch.chain != ours.epoch.chain || epoch.format != ours.epoch.format {
+        if key(&epoch) != ours.key() || epoch.format != ours.epoch.format {
             return Err(format!("{} is the name of another history's epoch", ours.id));
         }
         Ok(Some(InForce::new(epoch, ours.id.clone(), true)))
@@ -189,11 +195,16 @@ impl Inner {
         in_force: &InForce,
     ) -> Result<Option<InForce>, String> {
         let document = parse(request.body, &read_options(history)).map_err(|error| error.to_string())?;
+        let epoch = &in_force.epoch;
+        let removed = match removed(&document, epoch) {
+            Some(pieces) if epoch.is_of_reductions() => pieces,
+            _ => removed_bytes(&document, epoch.removed.clone(), &epoch.retained),
+        };
         let compaction = Compaction {
             epoch: &in_force.id,
             document: request.body,
-            removed: &removed_bytes(&document, in_force.epoch.removed.clone(), &in_force.epoch.retained),
-            artifacts: &[],
+            removed: &removed,
+            artifacts: &artifacts(epoch),
             record: b"",
             now: (self.options.clock)(),
         };
@@ -217,7 +228,7 @@ impl Inner {
         let now = (self.options.clock)();
         match self.find(&history) {
             Ok(found) => {
-                self.state().note_asked(history.hash());
+                self.state().note_asked(&history, now);
                 let Some(found) = found else {
                     return;
                 };
@@ -237,34 +248,43 @@ impl Inner {
         }
     }
 
-    /// Finds the epoch of the longest prefix of a history that is recorded, if that is longer than what is in force.
+    /// Finds the recorded epoch that holds for a history, if that is another than what is in force.
     fn find(&self, history: &History) -> Result<Option<InForce>, String> {
         let recorded = self.store.epochs(&self.id).map_err(|error| error.to_string())?;
         if recorded.is_empty() {
             return Ok(None);
         }
         let recorded: HashSet<EpochId> = recorded.into_iter().collect();
-        let least = history.in_force.as_ref().map_or(1, |in_force| in_force.epoch.prefix + 1);
-        for prefix in (least..history.len()).rev() {
+        let mut best: Option<InForce> = None;
+        let mut least = history.in_force.as_ref().map(|in_force| rank(&in_force.epoch));
+        for prefix in (1..history.len()).rev() {
+            // A summary goes before reductions, and what is longer before what is shorter.
+            if least.is_some_and(|least| least >= (true, prefix)) {
+                break;
+            }
             let Some(hash) = history.chain.prefix(prefix) else {
                 continue;
             };
-            let id = EpochId::new(&self.id, hash.as_bytes());
-            if !recorded.contains(&id) {
-                continue;
-            }
-            let Some(record) = self.store.epoch_record(&id).map_err(|error| error.to_string())? else {
-                continue;
-            };
-            // A record of a later version, or of another history that is named alike, is none of ours.
-            if let Ok(epoch) = Epoch::from_json(&record)
-                && epoch.format == history.format
-                && epoch.matches(&history.chain)
-            {
-                return Ok(Some(InForce::new(epoch, id, true)));
+            for key in [hash, reductions_key(hash)] {
+                let id = EpochId::new(&self.id, key.as_bytes());
+                if !recorded.contains(&id) {
+                    continue;
+                }
+                let Some(record) = self.store.epoch_record(&id).map_err(|error| error.to_string())? else {
+                    continue;
+                };
+                // A record of a later version, or of another history that is named alike, is none of ours.
+                if let Ok(epoch) = Epoch::from_json(&record)
+                    && epoch.format == history.format
+                    && epoch.matches(&history.chain)
+                    && least.is_none_or(|least| least < rank(&epoch))
+                {
+                    least = Some(rank(&epoch));
+                    best = Some(InForce::new(epoch, id, true));
+                }
             }
         }
-        Ok(None)
+        Ok(best)
     }
 }
 
@@ -279,8 +299,9 @@ fn told_of(in_force: &InForce, told: Option<&Told>, before: plimsoll::Tokens, hi
         fallback: told.and_then(|told| told.fallback.clone()),
         tokens_before: before,
         tokens_after: history.counted(),
+        reduced: told.map_or(epoch.reductions.len(), |told| told.reduced),
         removed: epoch.removed.len() - epoch.retained.len(),
-        kept: history.len() - epoch.prefix,
-        carried: told.map(|told| told.carried),
+        kept: if epoch.is_of_reductions() { history.len() } else { history.len() - epoch.prefix },
+        carried: told.and_then(|told| told.carried),
     }
 }

@@ -49,7 +49,7 @@ impl Inner {
         };
         let is_due = trigger != Trigger::Threshold || level >= Level::Compact;
         let bound_turn = permit == Permit::Granted && is_bound(history);
-        let (supply, stage) = supply(work.as_ref(), history, trigger, level, bound_turn, late);
+        let (supply, stage) = supply(work.as_ref(), history, thresholds, trigger, level, bound_turn, late);
         let step = schedule(&Situation { level, trigger, permit: permit.clone(), supply, bound_turn });
         match (step, stage) {
             (Step::Adopt, Some(Stage::Made(made))) => {
@@ -176,16 +176,22 @@ impl Inner {
     pub(super) fn is_to_ask(&self, seen: &Seen, thresholds: &Thresholds) -> bool {
         let history = &seen.history;
         let now = (self.options.clock)();
-        let is_asked = {
+        // From the compaction threshold on others put their epochs in place, so each step looks for them. Below it once a
+        // turn is enough, and now and then where nothing came of an attempt, however full it is.
+        let came_to_nothing = |work: Arc<Work>| matches!(work.stage(), Stage::Nothing(_));
+        let (is_asked, is_asked_lately) = {
             let state = self.state();
-            state.is_asked(history.hash()) || state.has_just_failed(now)
+            let hopeless = state.work_for(history).is_some_and(came_to_nothing);
+            let early = history.used().0 < thresholds.compact;
+            let lately = (hopeless || early) && state.is_asked_lately(history, now, !hopeless);
+            (state.is_asked(history.hash()) || state.has_just_failed(now), lately)
         };
         let spoken = history.len() > 1 && seen.is_first;
         let first = self.options.lookup == Lookup::FirstSight && spoken && history.in_force.is_none();
         let full = (self.options.policy.auto || seen.is_first)
             && history.counted_as_it_came().max(history.used().0) >= thresholds.prepare
             && (history.in_force.is_none() || history.used().0 >= thresholds.prepare);
-        !is_asked && (first || full)
+        !is_asked && (first || (full && !is_asked_lately))
     }
 }
 
@@ -205,6 +211,7 @@ pub(super) fn begin(brief: Brief, bound_turn: bool) -> Option<(Arc<Work>, BoxFut
 fn supply(
     work: Option<&Arc<Work>>,
     history: &History,
+    thresholds: &Thresholds,
     trigger: Trigger,
     level: Level,
     bound_turn: bool,
@@ -220,6 +227,13 @@ fn supply(
         Stage::Making => Supply::Making,
         // What was planned before this turn leaves too much of its reasoning behind a changed prefix.
         Stage::Made(_) if bound_turn && must && !work.in_bound_turn => Supply::None,
+        // Reductions that have become too little; what was made for this very history is judged when it is put in place.
+        Stage::Made(made)
+            if !(work.was_tried_at(history.len()) && work.trigger == trigger)
+                && !made.is_enough(history, thresholds, trigger) =>
+        {
+            Supply::None
+        }
         Stage::Made(_) => Supply::Ready,
         // A history that has grown since, or is in greater need, may be tried again.
         Stage::Nothing(_) if work.was_tried_at(history.len()) && (work.trigger == trigger || !must) => {

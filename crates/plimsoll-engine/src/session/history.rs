@@ -159,8 +159,9 @@ impl History {
         self.chain.prefix(self.len())
     }
 
+    /// Which epoch is in force.
     pub(super) fn epoch(&self) -> Option<ChainHash> {
-        self.in_force.as_ref().map(|in_force| in_force.epoch.chain)
+        self.in_force.as_ref().map(InForce::key)
     }
 
     /// Where this history is now.

@@ -1,4 +1,5 @@
-//! Making a summary: planned on what the model sees, recorded in terms of what the client sends.
+//! Making room: reductions where they are enough, else a summary; planned on what the model sees, recorded in terms of what
+//! the client sends.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,6 +18,7 @@ use plimsoll_store::{Compaction, Store};
 
 use super::history::History;
 use super::options::SessionOptions;
+use super::reduce::artifacts;
 use super::report::Reason;
 use super::work::Stage;
 use crate::compact::removed_bytes;
@@ -45,7 +47,7 @@ pub(super) struct Brief {
 /// A summary that was made, as the epoch that it would be.
 pub(super) struct Made {
     /// What it was made of.
-    brief: Brief,
+    pub(super) brief: Brief,
     pub(super) epoch: Epoch,
     /// The name of the record.
     pub(super) name: EpochId,
@@ -72,7 +74,9 @@ impl fmt::Debug for Made {
 pub(super) struct Told {
     pub(super) by: String,
     pub(super) fallback: Option<Fallback>,
-    pub(super) carried: Carried,
+    pub(super) carried: Option<Carried>,
+    /// How many pieces were reduced instead.
+    pub(super) reduced: usize,
 }
 
 /// Makes a summary, or says why there is none.
@@ -97,7 +101,11 @@ async fn try_make(brief: &Brief) -> Result<Made, Reason> {
     let original = parse(&history.bytes, &options).map_err(not_understood)?;
     let sent = history.sent(&history.bytes);
     let document = parse(&sent, &options).map_err(not_understood)?;
-    let (measure, summarise, recorded) = brief.plan(&document, &original)?;
+    let measure = brief.measure(&document);
+    if let Some(made) = brief.reduce(&document, &original, &measure) {
+        return Ok(made);
+    }
+    let (summarise, recorded) = brief.plan(&document, &original, &measure)?;
     (brief.options.watch)(&Event::Summarising { tokens: summarise.tokens_before });
 
     let prefix = history.chain.prefix(recorded.removed.end).ok_or_else(unhashed)?;
@@ -155,7 +163,7 @@ async fn try_make(brief: &Brief) -> Result<Made, Reason> {
     epoch.policy = serde_json::json!({
         "trigger": brief.trigger, "summarizer": summary.by, "thresholds": brief.thresholds,
     });
-    let told = Told { by: summary.by, fallback: summary.fallback, carried: summary.carried };
+    let told = Told { by: summary.by, fallback: summary.fallback, carried: Some(summary.carried), reduced: 0 };
     Ok(Made { brief: brief.clone(), epoch, name, archived: artifact.is_some(), told })
 }
 
@@ -168,28 +176,20 @@ fn unhashed() -> Reason {
     Reason::Skipped("the history could not be hashed up to the cut; this is a fault of Plimsoll".to_owned())
 }
 
-/// The stored results that capped texts among the removed messages name: a summary may name them too, so pruning spares
-/// them as long as the epoch lives.
-fn named_in(sent: &Document<'_>, planned: &Summarise) -> Vec<ArtifactId> {
-    let removed = sent.transcript().messages.get(planned.removed.clone()).unwrap_or(&[]);
-    let texts = removed.iter().flat_map(Message::results).flat_map(ToolResult::texts);
-    let named = texts.filter_map(|text| Marker::find(&text.decode()).and_then(|(_, marker)| marker.id));
-    let mut named: Vec<ArtifactId> = named.collect();
-    named.sort();
-    named.dedup();
-    named
-}
-
 impl Brief {
-    fn lock_meter(&self) -> std::sync::MutexGuard<'_, Meter<Counting>> {
+    pub(super) fn lock_meter(&self) -> std::sync::MutexGuard<'_, Meter<Counting>> {
         self.meter.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Plans on what is sent, and says the plan in terms of what came.
-    fn plan(&self, sent: &Document<'_>, original: &Document<'_>) -> Result<(Measure, Summarise, Summarise), Reason> {
+    /// Counts what is sent, with what usage says besides.
+    fn measure(&self, sent: &Document<'_>) -> Measure {
         let mut measure = self.lock_meter().measure(sent);
-        let used = self.history.used().0;
-        measure.unrecorded = Some(used - measure.total).filter(|more| *more > Tokens::ZERO);
+        measure.unrecorded = Some(self.history.used().0 - measure.total).filter(|more| *more > Tokens::ZERO);
+        measure
+    }
+
+    /// What a plan is judged by.
+    pub(super) fn judged_by(&self, sent: &Document<'_>, measure: &Measure) -> (Thresholds, PlanOptions) {
         let mut thresholds = self.thresholds;
         if self.trigger == Trigger::Threshold && measure.context() < thresholds.compact {
             // It is planned ahead: what is due at the compaction threshold is made now.
@@ -198,43 +198,93 @@ impl Brief {
         let mut options = PlanOptions::new(sent.format(), self.trigger);
         options.auto = self.options.policy.auto;
         options.force = self.force;
+        (thresholds, options)
+    }
+
+    /// Plans on what is sent, and says the plan in terms of what came.
+    fn plan(
+        &self,
+        sent: &Document<'_>,
+        original: &Document<'_>,
+        measure: &Measure,
+    ) -> Result<(Summarise, Summarise), Reason> {
+        let (thresholds, mut options) = self.judged_by(sent, measure);
         let transcript = sent.transcript();
-        let summarise = match plan(transcript, &Obligations::of(transcript), &measure, &thresholds, &options) {
-            Plan::Summarise(summarise) => summarise,
-            Plan::Skipped(skip) => return Err(Reason::Skipped(skip.to_string())),
-            Plan::Infeasible { irreducible, limit } => return Err(Reason::Infeasible { irreducible, limit }),
-            other => return Err(Reason::Skipped(format!("a plan that this version cannot carry out: {other:?}"))),
+        let obligations = Obligations::of(transcript);
+        let decide = |options: &PlanOptions| match plan(transcript, &obligations, measure, &thresholds, options) {
+            Plan::Summarise(summarise) => Ok(summarise),
+            Plan::Skipped(skip) => Err(Reason::Skipped(skip.to_string())),
+            Plan::Infeasible { irreducible, limit } => Err(Reason::Infeasible { irreducible, limit }),
+            other => Err(Reason::Skipped(format!("a plan that this version cannot carry out: {other:?}"))),
         };
-        let recorded = self.recorded(&summarise, sent, original)?;
-        Ok((measure, summarise, recorded))
+        let mut summarise = decide(&options)?;
+        let places = self.places(sent, original)?;
+        if let Some(reduced) = self.in_force().filter(|epoch| epoch.is_of_reductions()) {
+            // A summary stands for what was reduced before its cut; what was reduced after it would come back whole.
+            let from = places.iter().position(|place| place.is_some_and(|place| place >= reduced.prefix));
+            if let Some(from) = from.filter(|from| summarise.removed.end < *from) {
+                options.keep_tokens = Some(measure.range(from..measure.len()));
+                summarise = decide(&options).unwrap_or(summarise);
+            }
+        }
+        let recorded = self.recorded(&summarise, &places, original)?;
+        Ok((summarise, recorded))
+    }
+
+    fn in_force(&self) -> Option<&Epoch> {
+        self.history.in_force.as_ref().map(|in_force| &*in_force.epoch)
+    }
+
+    /// Which of the messages as they came each message that is sent is.
+    fn places(&self, sent: &Document<'_>, original: &Document<'_>) -> Result<Vec<Option<usize>>, Reason> {
+        let there = sent.transcript().messages.len();
+        let (removed, retained) = match self.in_force() {
+            Some(epoch) if !epoch.is_of_reductions() => (epoch.removed.clone(), &epoch.retained[..]),
+            _ => (0..0, &[][..]),
+        };
+        places(original, &self.history.edits(), removed, retained, there).ok_or_else(unhashed)
     }
 
     /// The plan in terms of the messages as they came.
     fn recorded(
         &self,
         summarise: &Summarise,
-        sent: &Document<'_>,
+        places: &[Option<usize>],
         original: &Document<'_>,
     ) -> Result<Summarise, Reason> {
-        let messages = original.transcript().messages.len();
-        let Some(in_force) = &self.history.in_force else {
+        let Some(epoch) = self.in_force() else {
             return Ok(summarise.clone());
         };
-        let epoch = &in_force.epoch;
-        let there = sent.transcript().messages.len();
-        let places = places(original, &self.history.edits(), epoch.removed.clone(), &epoch.retained, there);
-        let places = places.ok_or_else(unhashed)?;
         let after_cut = places.iter().skip(summarise.removed.end).find_map(|place| *place);
-        let Some(cut) = after_cut.filter(|cut| *cut > epoch.prefix) else {
+        // A summary takes the place of one before it only if it stands for more; of reductions it always does.
+        let (start, least) = if epoch.is_of_reductions() {
+            (places.get(summarise.removed.start).copied().flatten().unwrap_or(0), 0)
+        } else {
+            (epoch.removed.start, epoch.prefix)
+        };
+        let Some(cut) = after_cut.filter(|cut| *cut > least) else {
             return Err(Reason::Skipped("nothing came since the last compaction that could leave".to_owned()));
         };
         let retained = summarise.retained.iter().filter_map(|index| places.get(*index).copied().flatten());
         let mut recorded = summarise.clone();
         recorded.retained = retained.collect();
-        recorded.removed = epoch.removed.start..cut;
+        recorded.removed = start..cut;
         recorded.omitted = Vec::new();
-        recorded.messages = messages;
+        recorded.messages = original.transcript().messages.len();
         Ok(recorded)
+    }
+
+    /// The stored results that capped texts and reductions among the removed messages name: a summary may name them too, so
+    /// pruning spares them as long as the epoch lives.
+    fn named(&self, sent: &Document<'_>, planned: &Summarise) -> Vec<ArtifactId> {
+        let removed = sent.transcript().messages.get(planned.removed.clone()).unwrap_or(&[]);
+        let texts = removed.iter().flat_map(Message::results).flat_map(ToolResult::texts);
+        let named = texts.filter_map(|text| Marker::find(&text.decode()).and_then(|(_, marker)| marker.id));
+        let mut named: Vec<ArtifactId> = named.collect();
+        named.extend(self.in_force().map(artifacts).unwrap_or_default());
+        named.sort();
+        named.dedup();
+        named
     }
 
     /// Archives the document as it came; `None` if that cannot be done.
@@ -251,7 +301,7 @@ impl Brief {
             epoch: name,
             document: original.bytes(),
             removed: &removed_bytes(original, recorded.removed.clone(), &recorded.retained),
-            artifacts: &named_in(sent, planned),
+            artifacts: &self.named(sent, planned),
             record: b"",
             now: (self.options.clock)(),
         };

@@ -40,6 +40,7 @@ mod flow;
 mod history;
 mod make;
 mod options;
+mod reduce;
 mod report;
 mod results;
 mod see;

@@ -155,7 +155,7 @@ pub struct CompactionReport {
     pub durable: bool,
     /// Whether another request or process had decided it first.
     pub adopted: bool,
-    /// Who wrote the summary.
+    /// Who wrote the summary; `reductions` where none was needed.
     pub summarizer: String,
     /// Why it was not written by whom it was asked of.
     pub fallback: Option<Fallback>,
@@ -163,9 +163,12 @@ pub struct CompactionReport {
     pub tokens_before: Tokens,
     /// What it counts afterwards.
     pub tokens_after: Tokens,
+    /// How many pieces gave way to a line with their recall id. Where there are any, that was enough, and no summary was
+    /// made.
+    pub reduced: usize,
     /// How many messages the summary stands for.
     pub removed: usize,
-    /// How many stay verbatim after it.
+    /// How many stay after it.
     pub kept: usize,
     /// What is carried.
     pub carried: Option<Carried>,

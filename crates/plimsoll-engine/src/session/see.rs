@@ -94,7 +94,7 @@ impl Inner {
         let before = Some(SentBefore::of(&known));
         if !is_new && respelled.is_empty() && same_envelope && known.bytes.len() == body.len() {
             let mut state = self.state();
-            if state.epoch_for(known.format, &known.chain).map(|found| found.epoch.chain) != known.epoch() {
+            if state.epoch_for(known.format, &known.chain).map(|found| found.key()) != known.epoch() {
                 return None;
             }
             state.touch(&known);
@@ -124,7 +124,7 @@ impl Inner {
         let history = known.grow(growth)?;
         let mut state = self.state();
         state.decided.keep(&mut admitted);
-        if state.epoch_for(history.format, &history.chain).map(|found| found.epoch.chain) != history.epoch() {
+        if state.epoch_for(history.format, &history.chain).map(|found| found.key()) != history.epoch() {
             return None;
         }
         let history = state.keep(history, Some(known), body, (self.options.histories, self.options.memory));
@@ -186,10 +186,17 @@ impl Inner {
         let mut all: Vec<Edit<'_>> = edits.clone();
         all.extend(admitted.caps.iter().map(|cap| Edit::replace(cap.span, &cap.with[..])));
         all.sort_by_key(|edit| (edit.span.start(), edit.span.end()));
-        let sent = splice(request.body, &all).map_err(|error| pass(error.to_string()))?;
-        let sent = parse(&sent, &options).map_err(|error| pass(error.to_string()))?;
+        // What goes as it came is not read twice.
+        let (bytes, read_again);
+        let sent = if all.is_empty() {
+            &document
+        } else {
+            bytes = splice(request.body, &all).map_err(|error| pass(error.to_string()))?;
+            read_again = parse(&bytes, &options).map_err(|error| pass(error.to_string()))?;
+            &read_again
+        };
         let read = Read { document: &document, spans, chain, in_force, edits: &edits, caps: &admitted.caps, lineage };
-        let history = History::read(read, &sent, &meter);
+        let history = History::read(read, sent, &meter);
         Ok(Laid { history, before, is_first, admitted: Admitted { notes, ..admitted } })
     }
 

@@ -23,6 +23,7 @@ fn simulate(scenario: Scenario) -> Tally {
         let tally = World::new(scenario, seed * 7_919 + scenario.window).run();
         all.requests += tally.requests;
         all.epochs += tally.epochs;
+        all.reduced += tally.reduced;
         all.capped += tally.capped;
         all.recovered += tally.recovered;
         all.refused += tally.refused;
@@ -51,6 +52,22 @@ fn sessions_with_bound_reasoning_change_their_past_between_turns() {
         let tally = simulate(Scenario { thinks: true, ..Scenario::new(format, Mood::Moody) });
         assert!(tally.epochs > 0, "{format} {tally:?}");
     }
+}
+
+#[test]
+fn sessions_that_are_full_of_results_reduce_before_they_summarise() {
+    let full = |format| Scenario { large: 90, window: 20_000, ..Scenario::new(format, Mood::Moody) };
+    let mut reduced = 0;
+    for format in FORMATS {
+        let tally = simulate(full(format));
+        assert!(tally.epochs > 0 && tally.refused == 0, "{format} {tally:?}");
+        reduced += tally.reduced;
+    }
+    assert!(reduced > 0);
+    let tally = simulate(Scenario { thinks: true, ..full(Format::Anthropic) });
+    assert!(tally.epochs > 0, "{tally:?}");
+    let tally = simulate(Scenario { replicas: 2, ..full(Format::OpenaiChat) });
+    assert!(tally.epochs > 0, "{tally:?}");
 }
 
 #[test]

@@ -12,6 +12,7 @@ use plimsoll::wire::Format;
 
 use super::adopt::InForce;
 use super::history::{History, SharedMeter};
+use super::reduce::rank;
 use super::report::At;
 use super::results::Decided;
 use super::work::{Work, has_grown};
@@ -22,10 +23,22 @@ const EPOCHS: usize = 64;
 const WORKS: usize = 16;
 /// Of how many histories it is remembered that the store was asked about them.
 const ASKED: usize = 64;
+/// After what time the store is asked again about a history that only grew.
+const AGAIN: Duration = Duration::from_secs(60);
 /// How long a store is left alone that has failed.
 const REST: Duration = Duration::from_secs(5);
 /// How many models are counted for at a time.
 const METERS: usize = 4;
+
+/// That the store was asked about a history.
+#[derive(Debug)]
+struct Asked {
+    hash: ChainHash,
+    messages: usize,
+    /// The message that began its latest turn.
+    turn: Option<usize>,
+    at: SystemTime,
+}
 
 /// What a session keeps in memory.
 #[derive(Debug, Default)]
@@ -36,7 +49,7 @@ pub(super) struct State {
     works: Vec<Arc<Work>>,
     breakers: HashMap<u64, Breaker>,
     meters: Vec<(Option<String>, SharedMeter)>,
-    asked: VecDeque<ChainHash>,
+    asked: VecDeque<Asked>,
     pub(super) decided: Decided,
     /// What overflows said that models take, which is less than was believed.
     pub(super) learned: HashMap<Option<String>, Tokens>,
@@ -161,17 +174,17 @@ impl State {
         self.breakers.entry(lineage).or_default()
     }
 
-    /// The epoch that replaces the longest prefix of a history, something being left after it.
+    /// The epoch that holds for a history: of those that match, something being left after them, the first by [`rank`].
     pub(super) fn epoch_for(&self, format: Format, chain: &Chain) -> Option<InForce> {
         let fits = |known: &&InForce| {
             known.epoch.format == format && known.epoch.prefix < chain.len() && known.epoch.matches(chain)
         };
-        self.epochs.iter().filter(fits).max_by_key(|known| known.epoch.prefix).cloned()
+        self.epochs.iter().filter(fits).max_by_key(|known| rank(&known.epoch)).cloned()
     }
 
-    /// Keeps an epoch, in the place of another one of the same prefix.
+    /// Keeps an epoch, in the place of another one of its kind and prefix.
     pub(super) fn decide(&mut self, decided: &InForce) {
-        self.epochs.retain(|known| known.epoch.chain != decided.epoch.chain);
+        self.epochs.retain(|known| known.key() != decided.key());
         self.epochs.push(decided.clone());
         let surplus = self.epochs.len().saturating_sub(EPOCHS);
         self.epochs.drain(..surplus);
@@ -209,13 +222,24 @@ impl State {
         since.is_some_and(|since| since < REST)
     }
 
-    /// Whether the store is to be asked about a history: once for each.
+    /// Whether the store was asked about just this history.
     pub(super) fn is_asked(&self, hash: Option<ChainHash>) -> bool {
-        hash.is_some_and(|hash| self.asked.contains(&hash))
+        hash.is_some_and(|hash| self.asked.iter().any(|asked| asked.hash == hash))
     }
 
-    pub(super) fn note_asked(&mut self, hash: Option<ChainHash>) {
-        self.asked.extend(hash);
+    /// Whether the store was asked a short while ago about what a history has grown from; `in_turn` counts only what was
+    /// asked in the turn that goes on.
+    pub(super) fn is_asked_lately(&self, history: &History, now: SystemTime, in_turn: bool) -> bool {
+        self.asked.iter().rev().any(|asked| {
+            now.duration_since(asked.at).is_ok_and(|since| since < AGAIN)
+                && (!in_turn || asked.turn == history.latest_typed)
+                && history.chain.prefix(asked.messages) == Some(asked.hash)
+        })
+    }
+
+    pub(super) fn note_asked(&mut self, history: &History, now: SystemTime) {
+        let asked = |hash| Asked { hash, messages: history.len(), turn: history.latest_typed, at: now };
+        self.asked.extend(history.hash().map(asked));
         let surplus = self.asked.len().saturating_sub(ASKED);
         self.asked.drain(..surplus);
     }

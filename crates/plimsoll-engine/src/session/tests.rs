@@ -22,22 +22,22 @@ use crate::event::Event;
 const FORMAT: Format = Format::Anthropic;
 
 /// A session with scripted surroundings.
-struct Stage {
-    session: Session,
-    queue: Arc<Queue>,
-    summariser: Arc<Scripted>,
-    flaky: Arc<Flaky>,
-    store: Store,
-    events: Arc<Mutex<Vec<Event>>>,
-    options: SessionOptions,
+pub(super) struct Stage {
+    pub(super) session: Session,
+    pub(super) queue: Arc<Queue>,
+    pub(super) summariser: Arc<Scripted>,
+    pub(super) flaky: Arc<Flaky>,
+    pub(super) store: Store,
+    pub(super) events: Arc<Mutex<Vec<Event>>>,
+    pub(super) options: SessionOptions,
 }
 
 impl Stage {
-    fn new(window: u64, mood: Mood) -> Self {
+    pub(super) fn new(window: u64, mood: Mood) -> Self {
         Self::with(window, mood, |_| {})
     }
 
-    fn with(window: u64, mood: Mood, change: impl FnOnce(&mut SessionOptions)) -> Self {
+    pub(super) fn with(window: u64, mood: Mood, change: impl FnOnce(&mut SessionOptions)) -> Self {
         let flaky = Arc::new(Flaky::default());
         let store = Store::new(flaky.clone());
         let summariser = Scripted::new(mood, 1);
@@ -54,15 +54,15 @@ impl Stage {
     }
 
     /// Another process on the same store.
-    fn again(&self) -> Session {
+    pub(super) fn again(&self) -> Session {
         Session::with_options(SessionId::new("t"), self.store.clone(), self.options.clone())
     }
 
-    fn send<'b>(&self, body: &'b str) -> Prepared<'b> {
+    pub(super) fn send<'b>(&self, body: &'b str) -> Prepared<'b> {
         self.send_by(&self.session, body)
     }
 
-    fn send_by<'b>(&self, session: &Session, body: &'b str) -> Prepared<'b> {
+    pub(super) fn send_by<'b>(&self, session: &Session, body: &'b str) -> Prepared<'b> {
         let request = Request::new(body.as_bytes(), FORMAT);
         loop {
             match session.begin(&request) {
@@ -72,13 +72,13 @@ impl Stage {
         }
     }
 
-    fn run_all(&self) {
+    pub(super) fn run_all(&self) {
         while self.queue.len() > 0 {
             self.queue.run(0);
         }
     }
 
-    fn recover<'b>(&self, prepared: &Prepared<'_>, body: &'b str) -> Result<Prepared<'b>, OverflowError> {
+    pub(super) fn recover<'b>(&self, prepared: &Prepared<'_>, body: &'b str) -> Result<Prepared<'b>, OverflowError> {
         let request = Request::new(body.as_bytes(), FORMAT);
         let overflow = Overflow { tokens: None, limit: None, kind: OverflowKind::Tokens };
         loop {
@@ -89,7 +89,7 @@ impl Stage {
         }
     }
 
-    fn by_hand(&self, body: &str, manual: &Manual) -> ByHand {
+    pub(super) fn by_hand(&self, body: &str, manual: &Manual) -> ByHand {
         self.queue.inline.store(true, Ordering::SeqCst);
         let done = self.session.compact(body.as_bytes(), FORMAT, manual);
         self.queue.inline.store(false, Ordering::SeqCst);
@@ -98,7 +98,7 @@ impl Stage {
 }
 
 /// A conversation of some turns with so many words each; the last message is the user's.
-fn talk(turns: usize, words: usize) -> Talk {
+pub(super) fn talk(turns: usize, words: usize) -> Talk {
     let mut talk = Talk::new(FORMAT, 7, false);
     let mut chance = Chance(5);
     for turn in 0..turns {
@@ -111,7 +111,7 @@ fn talk(turns: usize, words: usize) -> Talk {
 }
 
 /// The model answers, and the user goes on.
-fn go_on(talk: &mut Talk, words: usize) {
+pub(super) fn go_on(talk: &mut Talk, words: usize) {
     let mut chance = Chance(talk.steps.len() as u64);
     talk.steps.push(Step::Say { text: chance.words(words), thinks: false });
     talk.user(&mut chance, words);
@@ -137,7 +137,7 @@ fn usage(tokens: u64) -> Usage {
     Usage { input: Tokens(tokens), ..Usage::default() }
 }
 
-fn has(prepared: &Prepared<'_>, wanted: impl Fn(&Reason) -> bool) -> bool {
+pub(super) fn has(prepared: &Prepared<'_>, wanted: impl Fn(&Reason) -> bool) -> bool {
     prepared.report.notes.iter().any(wanted)
 }
 
@@ -145,7 +145,7 @@ fn has(prepared: &Prepared<'_>, wanted: impl Fn(&Reason) -> bool) -> bool {
 fn mechanism_22_a_system_prompt_above_the_threshold_is_infeasible_and_no_loop() {
     let stage = Stage::new(8_000, Mood::Good);
     let mut talk = talk(2, 20);
-    talk.system = Chance(1).words(6_000);
+    talk.system = Chance(1).words(9_000);
     for _ in 0..40 {
         let body = talk.body();
         let prepared = stage.send(&body);
@@ -182,7 +182,7 @@ fn mechanism_24_what_would_free_too_little_is_not_compacted() {
     let mut talk = talk(6, 80);
     let mut chance = Chance(3);
     talk.steps.push(Step::Say { text: "Give me all of it.".into(), thinks: false });
-    talk.steps.push(Step::User(chance.words(3_800)));
+    talk.steps.push(Step::User(chance.words(5_000)));
     let body = talk.body();
     for _ in 0..20 {
         let prepared = stage.send(&body);
@@ -637,11 +637,48 @@ fn an_ordinary_request_pays_no_round_trip() {
 }
 
 #[test]
+fn between_preparing_and_compacting_the_store_is_asked_once_a_turn() {
+    let stage = Stage::new(100_000, Mood::Good);
+    let (mut talk, body) = fill(&stage, Level::Prepare);
+    assert!(stage.send(&body).report.preparing);
+    stage.run_all();
+    let before = stage.flaky.reads.load(Ordering::SeqCst);
+    for _ in 0..10 {
+        let id = format!("c{}", talk.steps.len());
+        talk.steps.push(Step::Calls { ids: vec![id.clone()], thinks: false });
+        talk.steps.push(Step::Results { of: vec![(id, Chance(4).words(40))] });
+        let body = talk.body();
+        assert_eq!(stage.send(&body).report.level, Some(Level::Prepare));
+    }
+    assert_eq!(stage.flaky.reads.load(Ordering::SeqCst), before);
+    go_on(&mut talk, 10);
+    let body = talk.body();
+    stage.send(&body);
+    assert!(stage.flaky.reads.load(Ordering::SeqCst) > before, "a new turn looks for what others did");
+}
+
+#[test]
+fn a_session_that_is_infeasible_asks_the_store_now_and_then_and_not_with_every_request() {
+    let stage = Stage::new(8_000, Mood::Good);
+    let mut talk = talk(2, 20);
+    talk.system = Chance(1).words(9_000);
+    let body = talk.body();
+    assert!(has(&stage.send(&body), |reason| matches!(reason, Reason::Infeasible { .. })));
+    let before = stage.flaky.reads.load(Ordering::SeqCst);
+    for _ in 0..20 {
+        go_on(&mut talk, 10);
+        let body = talk.body();
+        stage.send(&body);
+    }
+    assert_eq!(stage.flaky.reads.load(Ordering::SeqCst), before);
+}
+
+#[test]
 fn a_clients_own_compaction_request_is_replayed_and_not_compacted() {
     let stage = Stage::new(8_000, Mood::Good);
     let (mut talk, body) = fill(&stage, Level::Hard);
     let compacted = stage.send(&body);
-    go_on(&mut talk, 1_500);
+    go_on(&mut talk, 2_200);
     let body = talk.body();
     let request = Request::new(body.as_bytes(), FORMAT).replay_only();
     let Begun::Ready(prepared) = stage.session.begin(&request) else { panic!("it never waits") };

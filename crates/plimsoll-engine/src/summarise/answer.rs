@@ -62,15 +62,7 @@ impl Answer {
 
     /// The answer as it is judged.
     pub(super) fn judged(&self) -> compact::Answer<'_> {
-        let stop = match &self.stop {
-            Stop::End => compact::Stop::End,
-            Stop::Length => compact::Stop::Length,
-            Stop::ToolCall => compact::Stop::ToolUse,
-            Stop::Refusal => compact::Stop::Refused,
-            Stop::Other(reason) => compact::Stop::read(Some(reason)),
-            _ => compact::Stop::Unknown,
-        };
-        compact::Answer { text: &self.text, stop, tool_calls: self.tool_calls }
+        compact::Answer { text: &self.text, stop: self.stop.clone(), tool_calls: self.tool_calls }
     }
 }
 

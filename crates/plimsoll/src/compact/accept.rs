@@ -10,55 +10,13 @@ use super::profile::Profile;
 use super::prompt::Language;
 use super::summary::{SummaryError, extract_summary};
 use crate::units::Tokens;
+use crate::wire::Stop;
 
 pub use reason::{Reason, Warning};
 use sections::Sections;
 
-/// Why a model stopped writing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Stop {
-    /// It was done.
-    End,
-    /// It had written as much as it was allowed to, or the window was full.
-    Length,
-    /// It called a tool.
-    ToolUse,
-    /// It refused, or its provider withheld what it wrote.
-    Refused,
-    /// Nobody said, or in words that are not known.
-    Unknown,
-}
-
-impl Stop {
-    /// Reads a stop reason as the providers' APIs spell it.
-    ///
-    /// ```
-    /// use plimsoll::compact::Stop;
-    /// assert_eq!(Stop::read(Some("end_turn")), Stop::End); // Anthropic
-    /// assert_eq!(Stop::read(Some("length")), Stop::Length); // OpenAI Chat
-    /// assert_eq!(Stop::read(Some("max_output_tokens")), Stop::Length); // OpenAI Responses
-    /// assert_eq!(Stop::read(None), Stop::Unknown);
-    /// ```
-    pub fn read(reason: Option<&str>) -> Self {
-        match reason.unwrap_or("").to_ascii_lowercase().as_str() {
-            "end_turn" | "stop" | "stop_sequence" | "completed" | "eos" | "eos_token" => Self::End,
-            "max_tokens"
-            | "length"
-            | "max_output_tokens"
-            | "model_context_window_exceeded"
-            | "incomplete"
-            | "model_length"
-            | "max_length" => Self::Length,
-            "tool_use" | "tool_calls" | "function_call" | "tool_call" => Self::ToolUse,
-            "refusal" | "content_filter" | "safety" | "content_filtered" | "guardrail_intervened" => Self::Refused,
-            _ => Self::Unknown,
-        }
-    }
-}
-
 /// What a model answered to a summary request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer<'a> {
     /// All the text it wrote, draft and tags included; of several text blocks, one after the other.
     pub text: &'a str,
@@ -158,11 +116,16 @@ pub fn accept(answer: &Answer<'_>, expected: &Expected<'_>) -> Verdict {
 }
 
 fn judge(answer: &Answer<'_>, expected: &Expected<'_>) -> Result<Accepted, Reason> {
-    match answer.stop {
+    // A word that is not of the answer's own format may be of another one.
+    let read = match &answer.stop {
+        Stop::Other(word) => Stop::read(Some(word)),
+        stop => stop.clone(),
+    };
+    match read {
         Stop::Length => return Err(Reason::Length),
-        Stop::ToolUse => return Err(Reason::ToolCall),
-        Stop::Refused => return Err(Reason::Refused),
-        Stop::End | Stop::Unknown => {}
+        Stop::ToolCall => return Err(Reason::ToolCall),
+        Stop::Refusal => return Err(Reason::Refused),
+        Stop::End | Stop::Other(_) | Stop::Unsaid => {}
     }
     if answer.tool_calls > 0 {
         return Err(Reason::ToolCall);

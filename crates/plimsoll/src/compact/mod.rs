@@ -27,7 +27,7 @@ mod summary;
 mod summary_job;
 mod tail;
 
-pub use accept::{Accepted, Answer, Expected, Reason, Stop, Verdict, Warning, accept, growth_bound};
+pub use accept::{Accepted, Answer, Expected, Reason, Verdict, Warning, accept, growth_bound};
 pub use apply::{Applied, ApplyError, apply};
 pub use chain::{Chain, ChainHash};
 pub use continuation::{Continuation, ContinuationParts, acknowledgement, continuation, parse_continuation};

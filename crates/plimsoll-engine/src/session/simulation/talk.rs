@@ -44,8 +44,9 @@ impl Talk {
         self.steps.push(Step::User(text));
     }
 
-    /// The model answers: with words, or with calls, which are answered at once.
-    pub(crate) fn reply(&mut self, chance: &mut Chance, largest: usize) {
+    /// The model answers: with words, or with calls, which are answered at once; so many percent of the results are
+    /// large.
+    pub(crate) fn reply(&mut self, chance: &mut Chance, largest: usize, large: usize) {
         let thinks = self.thinks && chance.percent(60);
         if chance.percent(45) {
             let words = 20 + chance.below(60);
@@ -57,7 +58,7 @@ impl Talk {
         self.calls += count;
         self.steps.push(Step::Calls { ids: ids.clone(), thinks });
         let of = ids.into_iter().map(|id| {
-            let words = if chance.percent(15) { chance.below(largest) } else { 40 + chance.below(120) };
+            let words = if chance.percent(large) { chance.below(largest) } else { 40 + chance.below(120) };
             let text = format!("result of {id}\n{}", chance.words(words).replace("queue ", "queue\n"));
             (id, text)
         });

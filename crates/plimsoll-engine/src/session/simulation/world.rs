@@ -30,11 +30,23 @@ pub(crate) struct Scenario {
     /// Percent of steps in which the store fails or comes back.
     pub(crate) store_fails: usize,
     pub(crate) steps: usize,
+    /// Percent of the results that are large.
+    pub(crate) large: usize,
 }
 
 impl Scenario {
     pub(super) const fn new(format: Format, mood: Mood) -> Self {
-        Self { format, mood, window: 6_000, really: None, thinks: false, replicas: 1, store_fails: 0, steps: 60 }
+        Self {
+            format,
+            mood,
+            window: 6_000,
+            really: None,
+            thinks: false,
+            replicas: 1,
+            store_fails: 0,
+            steps: 60,
+            large: 15,
+        }
     }
 }
 
@@ -56,6 +68,8 @@ pub(super) struct Replica {
 pub(crate) struct Tally {
     pub(crate) requests: usize,
     pub(crate) epochs: usize,
+    /// Of these: reductions that were enough.
+    pub(crate) reduced: usize,
     pub(crate) capped: usize,
     pub(crate) recovered: usize,
     pub(crate) refused: usize,
@@ -80,8 +94,11 @@ pub(super) struct World {
     pub(super) checked: HashSet<String>,
     /// Changes that may cost a summary each: edits, restarts, compactions by hand.
     pub(super) changes: usize,
-    /// Whether a decision may have been lost: the store was down, or another process compacted unseen.
-    pub(super) excused: bool,
+    /// The conversations of which a decision may not be known everywhere, until their next one is recorded: the store was
+    /// down, or another process compacted unseen. Their prefix may change meanwhile, and nothing else is let pass.
+    pub(super) excused: HashSet<usize>,
+    /// The epochs that could not be recorded when they were put in place.
+    pub(super) unrecorded: HashSet<String>,
     pub(super) tally: Tally,
 }
 
@@ -122,7 +139,8 @@ impl World {
             makers: HashMap::new(),
             checked: HashSet::new(),
             changes: 0,
-            excused: false,
+            excused: HashSet::new(),
+            unrecorded: HashSet::new(),
             tally: Tally::default(),
         }
     }
@@ -170,7 +188,7 @@ impl World {
         if self.chance.percent(self.scenario.store_fails) {
             let down = !self.flaky.down.load(Ordering::SeqCst);
             self.flaky.down.store(down, Ordering::SeqCst);
-            self.excused = true;
+            self.excused.extend(0..self.talks.len());
         }
         let mut chance = Chance(self.chance.next());
         let talk = &mut self.talks[main];
@@ -180,23 +198,24 @@ impl World {
         }
         let body = self.talks[main].body();
         let replica = self.chance.below(self.replicas.len());
-        let answered = self.exchange(replica, &body);
+        let answered = self.exchange(main, replica, &body);
         if self.chance.percent(15) {
             // The client repeats its request, or another one comes at the same time, elsewhere perhaps.
             let other = self.chance.below(self.replicas.len());
-            self.exchange(other, &body);
+            self.exchange(main, other, &body);
             self.tally.repeated += 1;
         }
         if answered {
-            self.talks[main].reply(&mut chance, 3_000);
+            self.talks[main].reply(&mut chance, 3_000, self.scenario.large);
         } else {
             // The user gives up this conversation, and begins anew.
             let name = 100 + self.tally.refused as u64;
             self.talks[main] = Talk::new(self.scenario.format, name, self.scenario.thinks);
+            self.excused.remove(&main);
             self.changes += 1;
         }
         if self.chance.percent(10) {
-            self.compare_with_a_new_process(&body);
+            self.compare_with_a_new_process(main, &body);
         }
     }
 
@@ -227,7 +246,9 @@ impl World {
         queue.inline.store(false, Ordering::SeqCst);
         self.changes += 1;
         // The other processes are told of it only when they ask.
-        self.excused |= self.replicas.len() > 1;
+        if self.replicas.len() > 1 {
+            self.excused.insert(main);
+        }
     }
 
     /// Waits for a summary as the script has it: all work is run, in any order, or it is late.
@@ -257,10 +278,10 @@ impl World {
     }
 
     /// Sends a request, and says whether it was answered.
-    pub(super) fn exchange(&mut self, replica: usize, body: &str) -> bool {
+    pub(super) fn exchange(&mut self, main: usize, replica: usize, body: &str) -> bool {
         self.tally.requests += 1;
         let prepared = self.prepare(replica, body);
-        self.check(replica, body, &prepared);
+        self.check(main, replica, body, &prepared);
         // The same again, with nothing in between, is the same again.
         if prepared.report.compaction.is_none() && self.chance.percent(20) {
             let request = Request::new(body.as_bytes(), self.scenario.format);
@@ -282,8 +303,10 @@ impl World {
             match self.replicas[replica].session.begin_recovery(&prepared.turn, &request, &overflow, late) {
                 Ok(Begun::Waits(waiting)) => late = !self.wait(replica, &waiting),
                 Ok(Begun::Ready(again)) => {
-                    self.excused |= self.replicas.len() > 1;
-                    self.check(replica, body, &again);
+                    self.check(main, replica, body, &again);
+                    if self.replicas.len() > 1 {
+                        self.excused.insert(main);
+                    }
                     let tokens = self.counts(&again.bytes);
                     if tokens <= takes {
                         self.tally.recovered += 1;

@@ -348,13 +348,16 @@ fn a_summary_stopped_by_length_is_rejected_however_complete_it_looks() {
         ("end_turn", Stop::End),
         ("stop", Stop::End),
         ("completed", Stop::End),
-        ("tool_use", Stop::ToolUse),
-        ("tool_calls", Stop::ToolUse),
-        ("refusal", Stop::Refused),
-        ("content_filter", Stop::Refused),
-        ("pause_turn", Stop::Unknown),
+        ("tool_use", Stop::ToolCall),
+        ("tool_calls", Stop::ToolCall),
+        ("refusal", Stop::Refusal),
+        ("content_filter", Stop::Refusal),
+        ("pause_turn", Stop::Other("pause_turn".to_owned())),
     ] {
         assert_eq!(Stop::read(Some(said)), stop, "{said}");
+        // A format that does not know the word hands it on: it is judged by what it means.
+        let verdict = |stop: &Stop| judge_with(&Answer { stop: stop.clone(), ..Answer::finished(&whole) }, |_| {});
+        assert_eq!(verdict(&Stop::Other(said.to_owned())), verdict(&stop), "{said}");
     }
 }
 
@@ -400,11 +403,11 @@ fn calling_a_tool_is_no_summary_whatever_stands_beside_the_call() {
     let whole = in_tags(GOOD);
     let verdict = judge_with(&Answer { tool_calls: 1, ..Answer::finished(&whole) }, |_| {});
     assert_eq!(verdict, Verdict::Rejected(Reason::ToolCall));
-    let verdict = judge_with(&Answer { stop: Stop::ToolUse, ..Answer::finished(&whole) }, |_| {});
+    let verdict = judge_with(&Answer { stop: Stop::ToolCall, ..Answer::finished(&whole) }, |_| {});
     assert_eq!(verdict, Verdict::Rejected(Reason::ToolCall));
-    let verdict = judge_with(&Answer { stop: Stop::Refused, ..Answer::finished(&whole) }, |_| {});
+    let verdict = judge_with(&Answer { stop: Stop::Refusal, ..Answer::finished(&whole) }, |_| {});
     assert_eq!(verdict, Verdict::Rejected(Reason::Refused));
-    let verdict = judge_with(&Answer { stop: Stop::Unknown, ..Answer::finished(&whole) }, |_| {});
+    let verdict = judge_with(&Answer { stop: Stop::Unsaid, ..Answer::finished(&whole) }, |_| {});
     assert!(matches!(verdict, Verdict::Accepted(_)), "a server that names no reason is believed");
 }
 
@@ -542,9 +545,9 @@ proptest! {
     #[test]
     fn nothing_empty_is_ever_accepted(
         raw in "(<summary>|</summary>|<analysis>|</analysis>|## [1-9]\\. [A-Z][a-z]{2,9}\n|None\\.\n|```\n|`|\n|text |é| ){0,40}",
-        stop in prop::sample::select(vec![Stop::End, Stop::Length, Stop::Unknown]),
+        stop in prop::sample::select(vec![Stop::End, Stop::Length, Stop::Unsaid]),
     ) {
-        let verdict = judge_with(&Answer { text: &raw, stop, tool_calls: 0 }, |expected| expected.language = None);
+        let verdict = judge_with(&Answer { text: &raw, stop: stop.clone(), tool_calls: 0 }, |expected| expected.language = None);
         if let Verdict::Accepted(accepted) = verdict {
             prop_assert!(!accepted.summary.trim().is_empty());
             prop_assert!(accepted.tokens <= Tokens(2_000));

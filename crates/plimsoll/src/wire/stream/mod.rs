@@ -37,6 +37,37 @@ pub enum Stop {
     Unsaid,
 }
 
+impl Stop {
+    /// Reads a stop reason as any of the providers' APIs spells it.
+    ///
+    /// ```
+    /// use plimsoll::wire::Stop;
+    /// assert_eq!(Stop::read(Some("end_turn")), Stop::End); // Anthropic
+    /// assert_eq!(Stop::read(Some("length")), Stop::Length); // OpenAI Chat
+    /// assert_eq!(Stop::read(Some("max_output_tokens")), Stop::Length); // OpenAI Responses
+    /// assert_eq!(Stop::read(Some("pause_turn")), Stop::Other("pause_turn".to_owned()));
+    /// assert_eq!(Stop::read(None), Stop::Unsaid);
+    /// ```
+    pub fn read(reason: Option<&str>) -> Self {
+        let Some(reason) = reason.filter(|reason| !reason.is_empty()) else {
+            return Self::Unsaid;
+        };
+        match reason.to_ascii_lowercase().as_str() {
+            "end_turn" | "stop" | "stop_sequence" | "completed" | "eos" | "eos_token" => Self::End,
+            "max_tokens"
+            | "length"
+            | "max_output_tokens"
+            | "model_context_window_exceeded"
+            | "incomplete"
+            | "model_length"
+            | "max_length" => Self::Length,
+            "tool_use" | "tool_calls" | "function_call" | "tool_call" => Self::ToolCall,
+            "refusal" | "content_filter" | "safety" | "content_filtered" | "guardrail_intervened" => Self::Refusal,
+            _ => Self::Other(reason.to_owned()),
+        }
+    }
+}
+
 /// How a stream ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
