@@ -72,7 +72,7 @@ impl Message {
     }
 
     fn more(&mut self) -> Result<usize, Fault> {
-        let mut buffer = [0; 1 << 16];
+        let mut buffer = [0; 1 << 14];
         let read = self.stream.read(&mut buffer)?;
         self.held.extend_from_slice(buffer.get(..read).unwrap_or_default());
         Ok(read)

@@ -111,7 +111,7 @@ type Found = Result<Lines>;
 /// What was found in one place.
 #[derive(Debug, Default)]
 struct Lines {
-    lines: Vec<GrepLine>,
+    found: Vec<GrepLine>,
     /// Whether there are more than are wanted.
     more: bool,
     /// Whether some may have been missed.
@@ -247,7 +247,7 @@ impl Store {
                     // Pruned since it was listed.
                     Err(StoreError::Unknown { .. } | StoreError::Pruned { .. }) => {}
                     Err(error) => searched.errors.push(error),
-                    Ok(Lines { lines, more, may_miss }) => {
+                    Ok(Lines { found: lines, more, may_miss }) => {
                         searched.looked_through += 1;
                         searched.may_miss += u64::from(may_miss);
                         let last = lines.len().saturating_sub(1);
@@ -333,7 +333,7 @@ fn look(reader: &mut RecallReader<'_>, search: &Search<'_>) -> Found {
         lines.push(GrepLine::of(found));
         ControlFlow::Continue(())
     })?;
-    Ok(Lines { lines, more, may_miss: scanned.may_miss })
+    Ok(Lines { found: lines, more, may_miss: scanned.may_miss })
 }
 
 fn line_hash(session: &SessionId, line: &GrepLine) -> blake3::Hash {

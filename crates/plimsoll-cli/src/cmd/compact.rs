@@ -58,7 +58,6 @@ pub(crate) fn run(arguments: &CompactArgs, global: &Global, output: &mut Output)
         profile,
         policy: config.policy(),
         catalogue: catalogue(global)?,
-        ..CompactOptions::default()
     };
     let compacted = if choice == Choice::Extract {
         compact(&document, &options, store.as_ref(), SystemTime::now(), &|stage| progress.stage(stage))

@@ -121,12 +121,11 @@ fn count(file: Option<&Path>, arguments: &CountArgs, forced: Option<&Counts>) ->
             let recorded = document.model().map(|model| model.decode().into_owned());
             let model = arguments.model.clone().or(recorded);
             let own;
-            let (counting, tokenizer) = match forced {
-                Some(counts) => counts,
-                None => {
-                    own = with_name(Counting::for_model(model.as_deref()));
-                    &own
-                }
+            let (counting, tokenizer) = if let Some(counts) = forced {
+                counts
+            } else {
+                own = with_name(Counting::for_model(model.as_deref()));
+                &own
             };
             let mut meter = Meter::new(counting.as_ref());
             let measure = meter.measure(&document);
@@ -145,15 +144,14 @@ fn count(file: Option<&Path>, arguments: &CountArgs, forced: Option<&Counts>) ->
         {
             let text = String::from_utf8_lossy(input.bytes());
             let own;
-            let (counting, tokenizer) = match forced {
-                Some(counts) => counts,
-                None => {
-                    own = with_name(match &arguments.model {
-                        Some(model) => Counting::for_model(Some(model)),
-                        None => Counting::exact(Encoding::O200kBase),
-                    });
-                    &own
-                }
+            let (counting, tokenizer) = if let Some(counts) = forced {
+                counts
+            } else {
+                own = with_name(match &arguments.model {
+                    Some(model) => Counting::for_model(Some(model)),
+                    None => Counting::exact(Encoding::O200kBase),
+                });
+                &own
             };
             // A count says how it was obtained once it has been.
             let tokens = counting.text(&text);

@@ -81,12 +81,18 @@ fn a_project_cannot_send_the_store_elsewhere() {
 
 #[test]
 fn sizes_are_read_in_both_families_of_units() {
-    for (text, size) in
-        [("0", 0), ("1_000", 1000), ("2 GiB", 2 << 30), ("2g", 2 << 30), ("3TB", 3_000_000_000_000), ("7 b", 7)]
-    {
+    for (text, size) in [
+        ("0", 0),
+        ("1_000", 1000),
+        ("2 GiB", 2 << 30),
+        ("2g", 2 << 30),
+        ("3TB", 3_000_000_000_000),
+        ("7 b", 7),
+        ("1.5G", 3 << 29),
+    ] {
         assert_eq!(bytes(text), Some(Bytes(size)), "{text}");
     }
-    for text in ["", "KiB", "-1", "1.5G", "1 PiB", "1ib", "99999999999999999999", "99999999999T", "1 é"] {
+    for text in ["", "KiB", "-1", "1.5.1G", "1 PiB", "1ib", "99999999999999999999", "99999999999T", "1 é"] {
         assert_eq!(bytes(text), None, "{text}");
     }
 }

@@ -217,11 +217,14 @@ impl SpillStream<'_> {
     }
 }
 
+/// A thread that is fed blocks.
+type Fed = (SyncSender<Arc<Vec<u8>>>, JoinHandle<()>);
+
 /// The capper, and the thread that feeds it once there is a full block.
 #[derive(Debug)]
 struct Looking {
     capper: Arc<Mutex<Capper>>,
-    beside: Option<(SyncSender<Arc<Vec<u8>>>, JoinHandle<()>)>,
+    beside: Option<Fed>,
 }
 
 impl Looking {

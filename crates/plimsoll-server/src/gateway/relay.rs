@@ -266,7 +266,9 @@ mod tests {
     fn a_stream_that_ends_inside_an_event_is_known_by_its_tail() {
         let inside = |pieces: &[&str]| {
             let mut tail = Tail::default();
-            pieces.iter().for_each(|piece| tail.push(piece.as_bytes()));
+            for piece in pieces {
+                tail.push(piece.as_bytes());
+            }
             tail.is_inside_an_event()
         };
         assert!(inside(&["data: {\"a\":1}\n\n", "data: {\"a\""]));

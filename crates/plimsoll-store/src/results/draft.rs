@@ -210,13 +210,11 @@ impl<'s> ResultDraft<'s> {
         if self.beside.is_none() {
             self.beside = Beside::start(Arc::clone(&self.digest));
         }
-        match &self.beside {
-            Some(beside) => beside.blocks.send(Arc::clone(block)).map_err(|_| hashing_failed()),
-            None => {
-                lock(&self.digest).update(block);
-                Ok(())
-            }
-        }
+        let Some(beside) = &self.beside else {
+            lock(&self.digest).update(block);
+            return Ok(());
+        };
+        beside.blocks.send(Arc::clone(block)).map_err(|_| hashing_failed())
     }
 
     fn keep(&mut self, block: &[u8]) -> Result<()> {

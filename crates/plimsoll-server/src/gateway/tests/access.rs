@@ -13,11 +13,9 @@ async fn another_machine_needs_a_key_or_the_operators_word() {
     let bind = |options: Options| Gateway::bind("0.0.0.0:0".parse().unwrap(), options);
     let error = bind(Options::default()).await.unwrap_err();
     assert!(matches!(error, ServerError::Open { .. }) && error.to_string().contains("PLIMSOLL_KEY"), "{error}");
-    let mut keyed = Options::default();
-    keyed.keys = Keys::parse(KEY).unwrap();
+    let keyed = Options { keys: Keys::parse(KEY).unwrap(), ..Options::default() };
     assert!(bind(keyed).await.is_ok());
-    let mut insecure = Options::default();
-    insecure.insecure = true;
+    let insecure = Options { insecure: true, ..Options::default() };
     assert!(bind(insecure).await.is_ok());
 }
 
