@@ -229,8 +229,8 @@ fn supply(
         Stage::Made(_) if bound_turn && must && !work.in_bound_turn => Supply::None,
         // Reductions that have become too little; what was made for this very history is judged when it is put in place.
         Stage::Made(made)
-            if !(work.was_tried_at(history.len()) && work.trigger == trigger)
-                && !made.is_enough(history, thresholds, trigger) =>
+            if !(made.is_enough(history, thresholds, trigger)
+                || work.was_tried_at(history.len()) && work.trigger == trigger) =>
         {
             Supply::None
         }

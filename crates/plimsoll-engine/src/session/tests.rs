@@ -638,7 +638,7 @@ fn an_ordinary_request_pays_no_round_trip() {
 
 #[test]
 fn between_preparing_and_compacting_the_store_is_asked_once_a_turn() {
-    let stage = Stage::new(100_000, Mood::Good);
+    let stage = Stage::new(30_000, Mood::Good);
     let (mut talk, body) = fill(&stage, Level::Prepare);
     assert!(stage.send(&body).report.preparing);
     stage.run_all();

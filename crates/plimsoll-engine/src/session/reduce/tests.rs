@@ -46,15 +46,12 @@ fn mechanism_29_reductions_come_in_batches_and_not_at_every_turn() {
         let body = talk.body();
         let sent = stage.send(&body);
         stage.run_all();
-        match &sent.report.compaction {
-            Some(compaction) => {
-                batches.push((since, compaction.reduced));
-                since = 0;
-            }
-            None => {
-                assert!(matches!(sent.report.prefix, Prefix::Extends | Prefix::New), "{:?}", sent.report);
-                since += 1;
-            }
+        if let Some(compaction) = &sent.report.compaction {
+            batches.push((since, compaction.reduced));
+            since = 0;
+        } else {
+            assert!(matches!(sent.report.prefix, Prefix::Extends | Prefix::New), "{:?}", sent.report);
+            since += 1;
         }
         assert!(sent.report.level < Some(Level::Hard), "{:?}", sent.report);
         go_on(&mut talk, 20);
@@ -82,7 +79,7 @@ fn reductions_that_are_enough_need_no_summary_and_come_back_by_their_ids() {
     }
     let archived = stage.store.document(&match compaction.epoch.parse().unwrap() {
         plimsoll::id::RecallId::Epoch(id) => id,
-        other => panic!("{other}"),
+        other @ plimsoll::id::RecallId::Artifact(_) => panic!("{other}"),
     });
     let bytes = archived.unwrap().pieces().collect::<Result<Vec<_>, _>>().unwrap().concat();
     // A history that has only grown since it was planned is archived as it was then.
