@@ -259,7 +259,7 @@ struct Halting<'t>(&'t [u8], usize);
 impl std::io::Read for Halting<'_> {
     fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
         self.1 += 1;
-        if self.1 % 2 == 0 {
+        if self.1.is_multiple_of(2) {
             return Err(std::io::ErrorKind::Interrupted.into());
         }
         let length = (self.1 * 7_919 % 90_000 + 1).min(into.len());

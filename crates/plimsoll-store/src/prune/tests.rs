@@ -457,6 +457,8 @@ fn mechanism_55_room_is_made_before_a_write_that_finds_a_quota_exceeded() {
 
 #[test]
 fn what_was_counted_is_remembered_for_the_next_process() {
+    use std::os::unix::fs::PermissionsExt as _;
+
     let root = tempfile::tempdir().unwrap();
     let (session, now) = (SessionId::new("running"), SystemTime::now());
     let one = Store::local(root.path());
@@ -474,7 +476,6 @@ fn what_was_counted_is_remembered_for_the_next_process() {
     fs::write(root.path().join(".counted"), "what?").unwrap();
     assert!(Store::local(root.path()).make_room(&session, now).unwrap().is_some());
     // The note makes the root no less ours to keep private.
-    use std::os::unix::fs::PermissionsExt as _;
     fs::set_permissions(root.path(), fs::Permissions::from_mode(0o755)).unwrap();
     put(&Store::local(root.path()), "s", "c", b"x");
     assert_eq!(fs::metadata(root.path()).unwrap().permissions().mode() & 0o777, 0o700);

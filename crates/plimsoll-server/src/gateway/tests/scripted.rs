@@ -27,11 +27,14 @@ pub(super) fn write(bytes: impl AsRef<[u8]>) -> Step {
     Step::Write(bytes.as_ref().to_vec())
 }
 
+/// What the server was sent: heads and bodies.
+type Requests = Arc<Mutex<Vec<(String, Vec<u8>)>>>;
+
 /// An upstream with one script for all requests.
 pub(super) struct Scripted {
     pub(super) address: SocketAddr,
     /// The requests, as they came: the head, then the body without the marks of chunks.
-    pub(super) requests: Arc<Mutex<Vec<(String, Vec<u8>)>>>,
+    pub(super) requests: Requests,
     pub(super) connections: Arc<Mutex<usize>>,
     /// Bytes that it could write with [`Step::Pour`].
     pub(super) poured: Arc<Mutex<usize>>,
