@@ -146,7 +146,7 @@ pub(crate) struct ContextArgs {
 #[command(after_help = "Example: plimsoll models claude-sonnet-4-5", args_conflicts_with_subcommands = true)]
 pub(crate) struct ModelsArgs {
     #[command(subcommand)]
-    pub(crate) action: Option<ModelsAction>,
+    pub(crate) action: Option<crate::cmd::models::Action>,
     /// A model's name, or a part of several; without it, all are listed
     #[arg(value_name = "QUERY")]
     pub(crate) query: Option<String>,
@@ -155,33 +155,14 @@ pub(crate) struct ModelsArgs {
     pub(crate) json: bool,
 }
 
-#[derive(Debug, Subcommand)]
-pub(crate) enum ModelsAction {
-    Update(ModelsUpdateArgs),
-}
-
-/// Refresh the catalogue from models.dev
-///
-/// Nothing else is sent or fetched. The result is kept in the user's cache directory, and used while it is newer than the
-/// catalogue of the program itself; numbers that were reviewed by hand stay as they are.
-#[derive(Debug, Args)]
-#[command(after_help = "Example: plimsoll models update --from api.json")]
-pub(crate) struct ModelsUpdateArgs {
-    /// A copy of models.dev's api.json, a file or a URL [default: https://models.dev/api.json]
-    #[arg(long, value_name = "FILE|URL")]
-    pub(crate) from: Option<String>,
-    /// Print one JSON object
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
 /// Compact a transcript: the older part becomes a summary, the recent tail stays verbatim
 ///
 /// Where that is enough for the target, only results that later ones stand for, large old results and pictures are left
-/// out, each for a line with its recall id. What is removed is archived first; `plimsoll restore` gives it back byte for byte. Session files of Claude Code and
-/// Codex are appended to in the program's own way, so that it resumes from there. This is a manual compaction: it needs
-/// no threshold. When there is too little to compact, the output is the input unchanged. `claude:last` and `codex:last` are
-/// the sessions of this directory that were written to last. One that a program is at work on is not changed in place.
+/// out, each for a line with its recall id. What is removed is archived first; `plimsoll restore` gives it back byte for
+/// byte. Session files of Claude Code and Codex are appended to in the program's own way, so that it resumes from there.
+/// This is a manual compaction: it needs no threshold. When there is too little to compact, the output is the input
+/// unchanged. `claude:last` and `codex:last` are the sessions of this directory that were written to last. One that a
+/// program is at work on is not changed in place.
 #[derive(Debug, Args)]
 #[command(after_help = "Example: plimsoll compact session.jsonl -o compacted.jsonl
          plimsoll compact claude:last --in-place")]

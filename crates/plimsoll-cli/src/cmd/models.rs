@@ -5,11 +5,12 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use anyhow::{Context as _, Result};
+use clap::{Args, Subcommand};
 use plimsoll::Tokens;
 use plimsoll::model::{Claim, Entry, Limit, Matches, Outcome, Priced, Resolution};
 use serde::Serialize;
 
-use crate::args::{Global, ModelsAction, ModelsArgs, ModelsUpdateArgs};
+use crate::args::{Global, ModelsArgs};
 use crate::output::{Output, plain, style};
 use crate::resolve::{Done, catalogue, catalogue_files};
 
@@ -17,6 +18,26 @@ use crate::resolve::{Done, catalogue, catalogue_files};
 const COLLECTION: &str = "https://models.dev/api.json";
 /// More than ten times what the collection has: beyond this it is something else.
 const LARGEST: u64 = 64 << 20;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Action {
+    Update(UpdateArgs),
+}
+
+/// Refresh the catalogue from models.dev
+///
+/// Nothing else is sent or fetched. The result is kept in the user's cache directory, and used while it is newer than the
+/// catalogue of the program itself; numbers that were reviewed by hand stay as they are.
+#[derive(Debug, Args)]
+#[command(after_help = "Example: plimsoll models update --from api.json")]
+pub(crate) struct UpdateArgs {
+    /// A copy of models.dev's api.json, a file or a URL [default: the one that models.dev serves]
+    #[arg(long, value_name = "FILE|URL")]
+    pub(crate) from: Option<String>,
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
 
 /// One model as `models --json` prints it.
 #[derive(Debug, Serialize)]
@@ -140,7 +161,7 @@ fn steps(resolution: &Resolution) -> Vec<String> {
 }
 
 pub(crate) fn run(arguments: &ModelsArgs, global: &Global, output: &mut Output) -> Result<Done> {
-    if let Some(ModelsAction::Update(arguments)) = &arguments.action {
+    if let Some(Action::Update(arguments)) = &arguments.action {
         return update(arguments, global, output);
     }
     let catalogue = catalogue(global)?;
@@ -161,7 +182,7 @@ pub(crate) fn run(arguments: &ModelsArgs, global: &Global, output: &mut Output) 
 }
 
 /// Refreshes the catalogue from a file or from the network.
-fn update(arguments: &ModelsUpdateArgs, global: &Global, output: &mut Output) -> Result<Done> {
+fn update(arguments: &UpdateArgs, global: &Global, output: &mut Output) -> Result<Done> {
     let from = arguments.from.as_deref().unwrap_or(COLLECTION);
     let progress = output.progress("fetching");
     let json = if from.starts_with("https://") || from.starts_with("http://") {

@@ -3,7 +3,7 @@
 //! A text is read as the tokens of `o200k_base`, and each of them is worth a fitted weight: how many tokens of the other
 //! tokenizer it stands for on average. Tokens are words, endings, indents and bits of scripts, so their weights tell
 //! languages and kinds of code apart where letters alone do not. Without the feature `o200k` an automaton over bytes does
-//! the same less well; see [`automaton`].
+//! the same less well; see `automaton`.
 //!
 //! How the weights were fitted, to what, and how far off the sums are by language and kind of text, is in
 //! `docs/counting.md`.
