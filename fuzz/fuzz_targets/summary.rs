@@ -4,9 +4,10 @@
 use libfuzzer_sys::fuzz_target;
 use plimsoll::Tokens;
 use plimsoll::compact::{
-    Answer, ContinuationParts, Expected, Language, Ledger, Profile, Stop, Verdict, accept, continuation,
+    Answer, ContinuationParts, Expected, Language, Ledger, Profile, Verdict, accept, continuation,
     extract_summary, parse_continuation,
 };
+use plimsoll::wire::Stop;
 
 fuzz_target!(|text: &str| {
     let read = extract_summary(text);
