@@ -60,7 +60,7 @@ pub(crate) struct GatewayArgs {
     /// Where requests go; may be repeated. Named anthropic, openai or gemini, it gets that protocol's requests; any is
     /// reached at /u/NAME/
     #[arg(long, value_name = "NAME=URL")]
-    pub(crate) upstream: Vec<Upstream>,
+    pub(crate) upstream: Vec<String>,
     /// The context window in tokens, if it is known better
     #[arg(long, value_name = "TOKENS", value_parser = tokens)]
     pub(crate) window: Option<u64>,
@@ -99,7 +99,12 @@ impl GatewayArgs {
     pub(crate) fn options(&self, global: &Global, recaller: Recaller) -> Result<Options> {
         let mut options = Options::default();
         if !self.upstream.is_empty() {
-            options = options.with_upstreams(self.upstream.clone()).map_err(|error| Usage(error.to_string()))?;
+            // Read here and not by the parser of arguments, which would print what was typed, a password in it too.
+            let upstreams = self.upstream.iter().map(|upstream| upstream.parse::<Upstream>());
+            options = upstreams
+                .collect::<Result<Vec<_>, _>>()
+                .and_then(|upstreams| Options::default().with_upstreams(upstreams))
+                .map_err(|error| Usage(format!("--upstream NAME=URL: {error}")))?;
         }
         options.max_body = plimsoll::Bytes(self.max_body);
         options.connect_timeout = Duration::from_secs(self.connect_timeout);

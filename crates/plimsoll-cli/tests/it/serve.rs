@@ -64,6 +64,7 @@ fn what_cannot_be_served_is_said_with_the_next_step() {
         (vec!["--listen", "0.0.0.0:0"], "PLIMSOLL_KEY"),
         (vec!["--upstream", "anthropic"], "NAME=URL"),
         (vec!["--upstream", "a=http://u:secret@h"], "credentials"),
+        (vec!["--upstream", "http://u:secret@h"], "NAME=URL"),
         (vec!["--upstream", "a=http://h", "--upstream", "a=http://i"], "two upstreams named a"),
         (vec!["--summarizer", "magic"], "extract"),
     ] {

@@ -148,7 +148,9 @@ impl FromStr for Upstream {
     type Err = UpstreamError;
 
     fn from_str(text: &str) -> Result<Self, UpstreamError> {
-        let form = || UpstreamError::Form(text.chars().filter(|c| !c.is_control()).take(60).collect());
+        // What may hold a password is not repeated.
+        let shown = text.rsplit('@').next().unwrap_or_default();
+        let form = || UpstreamError::Form(shown.chars().filter(|c| !c.is_control()).take(60).collect());
         let (name, url) = text.split_once('=').ok_or_else(form)?;
         Self::new(name.trim(), url)
     }
