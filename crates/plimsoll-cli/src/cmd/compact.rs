@@ -260,18 +260,19 @@ fn summary_words(report: &Report, dry_run: bool) -> String {
 /// How many of the pieces that were left out are named to a person.
 const PIECES: usize = 12;
 
+/// What there is any of, each with its count and the word for one or for many.
+fn counted(counts: &[(usize, &str, &str)]) -> Vec<String> {
+    let some = counts.iter().filter(|(count, ..)| *count > 0);
+    some.map(|(count, one, many)| format!("{count} {}", if *count == 1 { one } else { many })).collect()
+}
+
 fn left_out_words(reductions: &Reductions) -> String {
     let counts = [
         (reductions.superseded, "superseded result", "superseded results"),
         (reductions.large, "large old result", "large old results"),
         (reductions.media, "picture or file", "pictures or files"),
     ];
-    let words: Vec<String> = counts
-        .iter()
-        .filter(|(count, ..)| *count > 0)
-        .map(|(count, one, many)| format!("{count} {}", if *count == 1 { one } else { many }))
-        .collect();
-    words.join(", ")
+    counted(&counts).join(", ")
 }
 
 fn carried_words(carried: &Carried) -> String {
@@ -286,11 +287,7 @@ fn carried_words(carried: &Carried) -> String {
         (carried.identifiers, "identifier", "identifiers"),
         (carried.pending_calls, "pending call", "pending calls"),
     ];
-    let mut words: Vec<String> = counts
-        .iter()
-        .filter(|(count, ..)| *count > 0)
-        .map(|(count, one, many)| format!("{count} {}", if *count == 1 { one } else { many }))
-        .collect();
+    let mut words = counted(&counts);
     if carried.left_out > 0 {
         words.push(format!("{} more by recall only", carried.left_out));
     }
