@@ -10,6 +10,8 @@ pub mod local;
 pub mod memory;
 pub mod object;
 pub mod prune;
+#[cfg(feature = "tls")]
+pub mod tls;
 
 mod archive;
 mod body;

@@ -216,15 +216,10 @@ fn file(path: &Path) -> Result<Vec<u8>> {
 /// Fetches a URL. Only a sound answer of a bounded size counts.
 #[cfg(feature = "download")]
 fn download(url: &str) -> Result<Vec<u8>> {
-    use std::sync::Arc;
     use std::time::Duration;
 
-    use rustls_platform_verifier::BuilderVerifierExt as _;
-
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let tls = rustls::ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
     let client = reqwest::Client::builder()
-        .tls_backend_preconfigured(tls.with_platform_verifier()?.with_no_client_auth())
+        .tls_backend_preconfigured(plimsoll_store::tls::client(true)?)
         .user_agent(concat!("plimsoll/", env!("CARGO_PKG_VERSION")))
         .connect_timeout(Duration::from_secs(10))
         .timeout(Duration::from_secs(60))

@@ -1,12 +1,11 @@
 //! Connections to upstreams: pools of them, kept alive, over TLS with the certificates that the system trusts.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
-use rustls_platform_verifier::BuilderVerifierExt as _;
+use plimsoll_store::tls;
 
 use super::body::Outgoing;
 use super::options::Options;
@@ -25,7 +24,7 @@ pub(crate) type Client = hyper_util::client::legacy::Client<HttpsConnector<HttpC
 /// [`ServerError::Tls`] if an upstream is reached over TLS and the system's certificates cannot be used.
 pub(crate) fn clients(options: &Options) -> Result<(Client, Client), ServerError> {
     let secure = options.upstreams.iter().any(Upstream::is_secure);
-    let tls = tls(secure).map_err(|error| ServerError::Tls(error.to_string()))?;
+    let tls = tls::client(secure).map_err(|error| ServerError::Tls(error.to_string()))?;
     let mut http = HttpConnector::new();
     http.enforce_http(false);
     http.set_nodelay(true);
@@ -44,15 +43,4 @@ pub(crate) fn clients(options: &Options) -> Result<(Client, Client), ServerError
     };
     let builder = || HttpsConnectorBuilder::new().with_tls_config(tls.clone()).https_or_http().enable_http1();
     Ok((make(builder().enable_http2().wrap_connector(http.clone())), make(builder().wrap_connector(http))))
-}
-
-fn tls(secure: bool) -> Result<rustls::ClientConfig, rustls::Error> {
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let builder = rustls::ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
-    Ok(if secure {
-        builder.with_platform_verifier()?.with_no_client_auth()
-    } else {
-        // Reading the system's certificates takes a while, and nobody needs them.
-        builder.with_root_certificates(rustls::RootCertStore::empty()).with_no_client_auth()
-    })
 }

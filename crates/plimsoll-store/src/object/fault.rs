@@ -124,11 +124,9 @@ impl fmt::Display for Fault {
                 }
                 f.write_str("; check AWS_ENDPOINT_URL and the network, then try again")
             }
-            Self::Tls { endpoint, detail } => write!(
-                f,
-                "no secure connection to {endpoint}: {detail}; if it speaks plain HTTP, write http:// in AWS_ENDPOINT_URL; \
-                 if its certificate is from an authority of your own, name that in SSL_CERT_FILE"
-            ),
+            Self::Tls { endpoint, detail } => {
+                write!(f, "no secure connection to {endpoint}: {detail}; {}", advice(detail))
+            }
             Self::NoCredentials { looked } => write!(
                 f,
                 "no credentials: {looked}; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (profile files are not read: \
@@ -176,6 +174,20 @@ impl fmt::Display for Fault {
                 write!(f, "{endpoint} does not answer as S3 does: {detail}; check AWS_ENDPOINT_URL")
             }
         }
+    }
+}
+
+/// What to do about a fault in the words of the TLS library.
+fn advice(detail: &str) -> &'static str {
+    if detail.contains("UnknownIssuer") {
+        "nobody whom this machine trusts has signed its certificate; if it is your own, name a PEM file with it, or with \
+         its authority's, in SSL_CERT_FILE"
+    } else if detail.contains("not valid for name") {
+        "write the name that its certificate is for in AWS_ENDPOINT_URL"
+    } else if detail.contains("certificate") {
+        "what is wrong with its certificate must be mended there; check AWS_ENDPOINT_URL and this machine's clock"
+    } else {
+        "if it speaks plain HTTP, write http:// in AWS_ENDPOINT_URL"
     }
 }
 

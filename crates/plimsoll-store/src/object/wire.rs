@@ -16,12 +16,12 @@ use object_store::ClientOptions;
 use object_store::client::{
     HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse, HttpResponseBody, HttpService,
 };
-use rustls_platform_verifier::BuilderVerifierExt as _;
 use tokio::time::{Instant, Sleep, sleep, timeout};
 
 use super::access::{Access, Patience, Scheme, is_metadata, is_own};
 use super::fault::Unreached;
 use super::witness::{Seen, Transport, code_and_region, note, transport};
+use crate::tls;
 
 /// How much of a refusal is read for its error code.
 const REFUSAL: usize = 64 * 1024;
@@ -66,7 +66,7 @@ impl Wire {
     fn build(&self, direct: bool, secure: bool) -> Result<reqwest::Client, Transport> {
         let trouble = |error: &dyn fmt::Display| Transport::Tls(error.to_string());
         let mut builder = reqwest::Client::builder()
-            .tls_backend_preconfigured(tls(secure).map_err(|error| trouble(&error))?)
+            .tls_backend_preconfigured(tls::client(secure).map_err(|error| trouble(&error))?)
             .user_agent(concat!("plimsoll/", env!("CARGO_PKG_VERSION")))
             // A server that sends elsewhere has the bucket in another region: that is told, not followed.
             .redirect(reqwest::redirect::Policy::none())
@@ -88,17 +88,6 @@ impl Wire {
         }
         builder.build().map_err(|error| trouble(&error))
     }
-}
-
-/// TLS with the certificates that the system trusts, and the same cryptography as signing.
-fn tls(secure: bool) -> Result<rustls::ClientConfig, rustls::Error> {
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let builder = rustls::ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
-    Ok(if secure {
-        builder.with_platform_verifier()?.with_no_client_auth()
-    } else {
-        builder.with_root_certificates(rustls::RootCertStore::empty()).with_no_client_auth()
-    })
 }
 
 impl HttpConnector for Wire {

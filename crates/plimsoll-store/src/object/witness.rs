@@ -12,6 +12,7 @@ use object_store::client::HttpError;
 
 use super::access::is_metadata;
 use super::fault::{Fault, Unreached};
+use crate::tls;
 
 /// The end of a request that did not succeed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -108,14 +109,14 @@ impl Failed {
 
 /// Sees what a transport error is.
 pub(super) fn transport(error: &HttpError) -> Transport {
+    if let Some(detail) = tls::fault(error) {
+        return Transport::Tls(detail);
+    }
     let mut dns = false;
     let mut not_http = false;
     let mut broken = Unreached::Broken;
     let mut cause: Option<&(dyn Error + 'static)> = Some(error);
     while let Some(error) = cause {
-        if let Some(tls) = error.downcast_ref::<rustls::Error>() {
-            return Transport::Tls(tls.to_string());
-        }
         if let Some(error) = error.downcast_ref::<io::Error>() {
             match error.kind() {
                 io::ErrorKind::ConnectionRefused => broken = Unreached::Refused,

@@ -2,11 +2,13 @@
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::Arc;
 
 use plimsoll::id::{ArtifactId, Key, Record, SessionId, ToolCallId};
 use plimsoll_store::backend::Backend as _;
+use plimsoll_store::conformance;
 
-use crate::{Server, noise};
+use crate::{Server, fresh, noise};
 
 /// A process of its own, which waits until it is told to go.
 pub(crate) struct Other {
@@ -20,6 +22,7 @@ impl Other {
             .env("PLIMSOLL_TEST_ROLE", role)
             .env("PLIMSOLL_TEST_PREFIX", prefix)
             .env("PLIMSOLL_TEST_NUMBER", number.to_string())
+            .env("SSL_CERT_FILE", std::env::var_os("PLIMSOLL_TEST_S3_CERTIFICATE").unwrap_or_default())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -69,6 +72,10 @@ pub(crate) fn play(role: &str) {
             draft.write(&noise(1, 96 << 20)).unwrap();
             println!("publishing");
             println!("{:?}", draft.publish(&large).unwrap());
+        }
+        "secure" => {
+            conformance::run(|| Arc::new(Server::secure().open(&fresh(&prefix)))).unwrap();
+            println!("conforms");
         }
         other => panic!("{other} is no role"),
     }

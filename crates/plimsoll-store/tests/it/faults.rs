@@ -13,6 +13,7 @@ pub(crate) const TESTS: Tests = &[
     ("faults::a_wrong_bucket_is_no_empty_store", a_wrong_bucket_is_no_empty_store),
     ("faults::a_server_that_is_not_there_is_named", a_server_that_is_not_there_is_named),
     ("faults::a_server_without_tls_is_told", a_server_without_tls_is_told),
+    ("faults::a_certificate_that_nobody_trusts_is_told", a_certificate_that_nobody_trusts_is_told),
 ];
 
 /// Every kind of call, and the faults it ends in.
@@ -84,4 +85,11 @@ fn a_server_without_tls_is_told() {
     let error = server.with("AWS_ENDPOINT_URL", &secure).open("p").get(&key("s", "c")).unwrap_err();
     assert!(matches!(&error, StoreError::Remote { fault: Fault::Tls { .. }, .. }), "{error:?}");
     assert!(error.to_string().contains("write http:// in AWS_ENDPOINT_URL"), "{error}");
+}
+
+fn a_certificate_that_nobody_trusts_is_told() {
+    for (call, fault, text) in faults(&Server::secure().open("p")) {
+        assert!(matches!(&fault, Fault::Tls { .. }), "{call}: {fault:?}");
+        assert!(text.contains("UnknownIssuer") && text.contains("in SSL_CERT_FILE"), "{call}: {text}");
+    }
 }

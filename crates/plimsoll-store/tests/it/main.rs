@@ -65,6 +65,12 @@ impl Server {
         Self::from_env().expect("tests without a server are ignored")
     }
 
+    /// The same server, spoken to over TLS. Its certificate is trusted by [children](children::Other) alone.
+    fn secure() -> Self {
+        let endpoint = std::env::var("PLIMSOLL_TEST_S3_TLS_ENDPOINT").expect("tests without a server are ignored");
+        Self::get().with("AWS_ENDPOINT_URL", &endpoint)
+    }
+
     fn with(mut self, name: &'static str, value: &str) -> Self {
         self.environment.insert(name, value.to_owned());
         self

@@ -13,6 +13,7 @@ use crate::{Server, Tests, fresh, noise};
 
 pub(crate) const TESTS: Tests = &[
     ("s3::it_conforms", it_conforms),
+    ("s3::it_conforms_over_tls", it_conforms_over_tls),
     ("s3::it_conforms_below_any_prefix", it_conforms_below_any_prefix),
     ("s3::the_root_of_a_bucket_is_a_place", the_root_of_a_bucket_is_a_place),
     ("s3::of_eight_threads_one_creates", of_eight_threads_one_creates),
@@ -31,6 +32,14 @@ pub(crate) const TESTS: Tests = &[
 
 fn it_conforms() {
     conformance::run(|| Arc::new(Server::get().open(&fresh("conform")))).unwrap();
+}
+
+fn it_conforms_over_tls() {
+    // What is trusted is read from the environment of the process.
+    let mut other = Other::start("secure", "secure", 0);
+    other.go();
+    assert_eq!(other.line(), "conforms");
+    assert!(other.child.wait().unwrap().success());
 }
 
 fn it_conforms_below_any_prefix() {

@@ -5,12 +5,12 @@ use std::time::{Duration, SystemTime};
 
 use plimsoll::Bytes;
 use plimsoll::wire::{Overflow, StreamFailure, Tape, Value, overflow};
+use plimsoll_store::tls;
 use reqwest::Url;
 
 use super::address;
 use super::key::{Key, Secret};
 use super::patience::retry_after;
-use super::tls;
 use crate::summarise::{SummariserError, Waited};
 
 /// The most that is told of what a server said, in characters.

@@ -10,13 +10,13 @@ mod key;
 mod pace;
 mod patience;
 mod read;
-mod tls;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll::Tokens;
 use plimsoll::compact::{Api, SummaryRequest as Prompt};
+use plimsoll_store::tls;
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use tokio::time::timeout;
 
@@ -232,7 +232,7 @@ pub const fn variable(api: Api) -> &'static str {
 fn client(address: &Address, patience: &Patience) -> Result<reqwest::Client, SummariserError> {
     let trouble = |reason: String| SummariserError::Tls { endpoint: address.shown().to_owned(), reason };
     let mut builder = reqwest::Client::builder()
-        .tls_backend_preconfigured(tls::config(address.is_secure()).map_err(|error| trouble(error.to_string()))?)
+        .tls_backend_preconfigured(tls::client(address.is_secure()).map_err(|error| trouble(error.to_string()))?)
         .user_agent(concat!("plimsoll/", env!("CARGO_PKG_VERSION")))
         // Wherever a server sends a request, the key would go along.
         .redirect(reqwest::redirect::Policy::none())
