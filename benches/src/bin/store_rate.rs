@@ -1,6 +1,7 @@
 //! How fast the store is: streams into it, a search through it, a listing of it. `benches/results` compares.
 //!
 //! ```text
+//! store_rate cap file:///DIR|memory: < CONTENT       caps it: seconds, seconds of processors, bytes a second
 //! store_rate stream file:///DIR|memory: < CONTENT    bytes a second, and the most memory that was in use
 //! store_rate fill file:///DIR FILES BYTES            fills a store with text, for the next two
 //! store_rate search file:///DIR PATTERN              how long a search takes, and what it found
@@ -13,9 +14,12 @@ use std::io::{Read, Write};
 use std::ops::ControlFlow;
 use std::time::{Instant, SystemTime};
 
+use plimsoll::cap::{Cap, Policy};
 use plimsoll::id::{ArtifactId, Record, SessionId, ToolCallId};
 use plimsoll_benches::output::{KINDS, made};
+use plimsoll_engine::spill::{ToolResult, begin};
 use plimsoll_store::{Location, NewResult, Pattern, Search, Store};
+use rustix::time::{ClockId, clock_gettime};
 
 /// Words for text that looks like output of tools.
 const WORDS: [&str; 16] = [
@@ -42,17 +46,39 @@ fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let out = &mut std::io::stdout();
     match arguments[..] {
+        ["cap", url] => cap(&open(url)?, out),
         ["stream", url] => stream(&open(url)?, out),
         ["fill", url, files, bytes] => fill(&open(url)?, files.parse()?, bytes.parse()?),
         ["search", url, pattern] => search(&open(url)?, pattern, out),
         ["list", url] => list(&open(url)?, out),
         ["text", kind, bytes] => text(kind, bytes.parse()?, out),
-        _ => Err("stream URL | fill URL FILES BYTES | search URL PATTERN | list URL | text KIND BYTES".into()),
+        _ => {
+            Err("cap URL | stream URL | fill URL FILES BYTES | search URL PATTERN | list URL | text KIND BYTES"
+                .into())
+        }
     }
 }
 
 fn open(url: &str) -> Result<Store, Box<dyn Error>> {
     Ok(Store::open(&url.parse::<Location>()?, |name| std::env::var_os(name))?)
+}
+
+fn cap(store: &Store, out: &mut impl Write) -> Result<(), Box<dyn Error>> {
+    let (session, call) = (SessionId::new("rate"), ToolCallId::new("cap"));
+    let start = Instant::now();
+    let mut stream = begin(store, ToolResult::new(&session, &call), &Policy::new(Cap::default()));
+    stream.read_from(std::io::stdin().lock())?;
+    let spilled = stream.finish();
+    let (seconds, used) = (start.elapsed().as_secs_f64(), clock_gettime(ClockId::ProcessCPUTime));
+    let used = used.tv_sec as f64 + used.tv_nsec as f64 / 1e9;
+    writeln!(
+        out,
+        "{} in {seconds:.3} s, {used:.3} s of processors: {:.2} GB/s; {} shown",
+        spilled.bytes,
+        spilled.bytes.0 as f64 / seconds / 1e9,
+        spilled.text.len()
+    )?;
+    Ok(())
 }
 
 fn stream(store: &Store, out: &mut impl Write) -> Result<(), Box<dyn Error>> {
@@ -129,11 +155,21 @@ fn list(store: &Store, out: &mut impl Write) -> Result<(), Box<dyn Error>> {
 /// Prints some MiB of a text over and over: what is measured must not fit any buffer, and need not be held here.
 fn text(kind: &str, bytes: usize, out: &mut impl Write) -> Result<(), Box<dyn Error>> {
     let text = made(kind, bytes.min(64 << 20)).ok_or_else(|| format!("there is {}", KINDS.join(", ")))?;
-    let mut left = bytes;
-    while left > 0 {
-        let piece = text.get(..left).unwrap_or(&text);
-        out.write_all(piece)?;
-        left -= piece.len();
+    // JSON is one array, however long: what is repeated are its elements, each with the comma behind it.
+    let (opening, again, closing) = match text.strip_prefix(b"[").and_then(|rest| rest.strip_suffix(b"{}]")) {
+        Some(elements) => ("[", elements, "{}]"),
+        None => ("", text.as_slice(), ""),
+    };
+    out.write_all(opening.as_bytes())?;
+    let mut left = bytes.saturating_sub(opening.len() + closing.len());
+    while left >= again.len() {
+        out.write_all(again)?;
+        left -= again.len();
     }
+    let last = again.get(..left).unwrap_or_default();
+    let ends = |closing: usize| last.windows(2).rposition(|two| two == b"},").map_or(0, |end| end + closing);
+    let whole = if closing.is_empty() { left } else { ends(2) };
+    out.write_all(last.get(..whole).unwrap_or_default())?;
+    out.write_all(closing.as_bytes())?;
     Ok(())
 }

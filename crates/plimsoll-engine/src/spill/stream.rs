@@ -241,7 +241,7 @@ impl Looking {
         if self.beside.is_none() {
             let (blocks, arriving) = sync_channel::<Arc<Vec<u8>>>(WAITING);
             let capper = Arc::clone(&self.capper);
-            let look = move || arriving.into_iter().for_each(|block| lock(&capper).push(&block));
+            let look = move || arriving.into_iter().for_each(|block| lock(&capper).push_block(&block));
             self.beside = thread::Builder::new()
                 .name("plimsoll-look".to_owned())
                 .spawn(look)
@@ -252,7 +252,7 @@ impl Looking {
             // It takes no more if it panicked: then its end says so.
             Some((blocks, _)) => drop(blocks.send(Arc::clone(block))),
             // No thread is to be had.
-            None => lock(&self.capper).push(block),
+            None => lock(&self.capper).push_block(block),
         }
     }
 

@@ -16,6 +16,7 @@ mod plain;
 mod posix;
 #[cfg(unix)]
 mod root;
+mod written;
 
 #[cfg(not(unix))]
 pub use plain::PlainStore as LocalStore;

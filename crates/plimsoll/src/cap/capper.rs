@@ -1,6 +1,8 @@
 //! `Capper`: capping as the text comes in, with head, tail and a bounded buffer; and `cap`, the same in one push.
 
 use std::borrow::Cow;
+use std::collections::VecDeque;
+use std::sync::Arc;
 
 use super::kind::Kind;
 use super::policy::{Capped, Naming, Policy};
@@ -88,8 +90,11 @@ pub struct Capper {
     /// The first bytes, up to the window.
     head: Vec<u8>,
     window: usize,
-    /// What comes after the head, its last window or more.
+    /// What comes after the head, its last window or more: first what was copied, then blocks that are shared.
     tail: Vec<u8>,
+    blocks: VecDeque<Arc<Vec<u8>>>,
+    /// How many bytes there are in the blocks.
+    shared: usize,
     /// Begun when the head is full: until then the kind of content is not decided.
     scan: Option<Scan>,
 }
@@ -99,7 +104,17 @@ impl Capper {
     pub fn new(policy: Policy) -> Self {
         let limit = policy.cap.limit();
         let window = limit.saturating_mul(4).clamp(*WINDOW.start(), *WINDOW.end()).max(limit.saturating_add(1));
-        Self { policy, limit, total: 0, head: Vec::new(), window, tail: Vec::new(), scan: None }
+        Self {
+            policy,
+            limit,
+            total: 0,
+            head: Vec::new(),
+            window,
+            tail: Vec::new(),
+            blocks: VecDeque::new(),
+            shared: 0,
+            scan: None,
+        }
     }
 
     /// Takes the next bytes of the text.
@@ -117,17 +132,61 @@ impl Capper {
         if let Some(scan) = &mut self.scan {
             scan.feed(rest);
         }
+        for block in std::mem::take(&mut self.blocks) {
+            self.keep(&block);
+        }
+        self.shared = 0;
+        self.keep(rest);
+    }
+
+    /// Takes the next bytes, a block that the caller shares: it is held instead of being copied. Blocks of some hundred
+    /// KiB suit best; what is shown is the same as if they were [pushed](Self::push).
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use plimsoll::Bytes;
+    /// use plimsoll::cap::{Capper, Naming, Policy};
+    ///
+    /// let (mut capper, mut other) = (Capper::new(Policy::new(Bytes(1_024))), Capper::new(Policy::new(Bytes(1_024))));
+    /// for number in 0..9_u8 {
+    ///     let block = Arc::new(vec![b'0' + number; 100_000]);
+    ///     capper.push_block(&block);
+    ///     other.push(&block);
+    /// }
+    /// assert_eq!(capper.finish(&Naming::unsaved()).text, other.finish(&Naming::unsaved()).text);
+    /// ```
+    pub fn push_block(&mut self, block: &Arc<Vec<u8>>) {
+        let Some(scan) = &mut self.scan else {
+            return self.push(block);
+        };
+        self.total = self.total.saturating_add(block.len() as u64);
+        scan.feed(block);
+        self.blocks.push_back(Arc::clone(block));
+        self.shared += block.len();
+        if self.shared >= self.window {
+            self.tail.clear();
+        }
+        while let Some(first) = self.blocks.front()
+            && self.shared - first.len() >= self.window
+        {
+            self.shared -= first.len();
+            self.blocks.pop_front();
+        }
+    }
+
+    /// Copies the end of what came to the tail.
+    fn keep(&mut self, rest: &[u8]) {
         if rest.len() >= self.window {
             self.tail.clear();
             self.tail.extend_from_slice(rest.get(rest.len() - self.window..).unwrap_or_default());
-        } else {
-            // Twice the window, so that what is moved to the front was paid for by what came in.
-            if self.tail.len() + rest.len() > self.window * 2 {
-                let old = (self.tail.len() + rest.len()).saturating_sub(self.window).min(self.tail.len());
-                self.tail.drain(..old);
-            }
-            self.tail.extend_from_slice(rest);
+            return;
         }
+        // Twice the window, so that what is moved to the front was paid for by what came in.
+        if self.tail.len() + rest.len() > self.window * 2 {
+            let old = (self.tail.len() + rest.len()).saturating_sub(self.window).min(self.tail.len());
+            self.tail.drain(..old);
+        }
+        self.tail.extend_from_slice(rest);
     }
 
     fn begin(&self) -> Scan {
@@ -161,7 +220,7 @@ impl Capper {
     /// How many bytes of the text are held in all.
     #[cfg(test)]
     pub(super) fn holds(&self) -> usize {
-        self.head.capacity() + self.tail.capacity() + self.scan.as_ref().map_or(0, Scan::holds)
+        self.head.capacity() + self.tail.capacity() + self.shared + self.scan.as_ref().map_or(0, Scan::holds)
     }
 
     /// Ends the text, and gives what is shown of it.
@@ -185,6 +244,9 @@ impl Capper {
 
     /// The last window of the text, in one piece.
     fn last_window(&mut self) -> Vec<u8> {
+        for block in std::mem::take(&mut self.blocks) {
+            self.keep(&block);
+        }
         let old = self.tail.len().saturating_sub(self.window);
         self.tail.drain(..old);
         let missing = (self.window - self.tail.len()).min(self.head.len());

@@ -1,6 +1,7 @@
 //! Telling the kind of a text from its beginning.
 
 use super::kind::Kind;
+use super::minified::is_minified;
 
 /// How much of a text is looked at.
 const SAMPLE: usize = 64 * 1024;
@@ -40,6 +41,9 @@ fn structure(sample: &[u8], lines: &[&[u8]]) -> Option<Kind> {
     if diff(lines) {
         return Some(Kind::Diff);
     }
+    if is_minified(sample) {
+        return Some(Kind::Minified);
+    }
     if table(lines) {
         return Some(Kind::Table);
     }
@@ -52,7 +56,7 @@ fn markdown(sample: &[u8]) -> bool {
     let lines = || sample.split(|byte| *byte == b'\n');
     let begins = |with: &[u8]| lines().filter(|line| line.starts_with(with)).count();
     let below = begins(b"## ") + begins(b"### ");
-    let marked = || begins(b"```") > 1 || memchr::memmem::find(sample, b"](").is_some();
+    let marked = || begins(b"```") > 1 || begins(b"~~~") > 1 || memchr::memmem::find(sample, b"](").is_some();
     below > 0 && below + begins(b"# ") > 1 && marked() && !lines().take(LINES).any(logged)
 }
 
@@ -216,6 +220,7 @@ mod tests {
     fn markdown_is_a_file_whichever_tool_printed_it() {
         let of = |text: &str| Kind::detect(text.as_bytes(), Some(Kind::Output));
         assert_eq!(of("# Name\n\nSee [the site](https://x).\n\n## Use\n\nRun it.\n"), Kind::File);
+        assert_eq!(of("# A\n\n## B\n~~~js\n[1]\n~~~\n"), Kind::File);
         assert_eq!(of("<div>\n## A\n```sh\nls\n```\n## B\n"), Kind::File);
         for output in [
             "# one\n# two\necho $(a)[1](2)\n",

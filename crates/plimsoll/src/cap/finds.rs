@@ -20,7 +20,7 @@ const RAW: usize = AFTER * FOLLOWING;
 /// How many different lines of each weight are told apart. Of later ones only samples are looked at.
 const TOLD_APART: usize = 4_096;
 /// How far apart samples are, in bytes of the text: where trouble is rare, each is looked at as before.
-const SPREAD: u64 = 1_024;
+const SPREAD: u64 = 4_096;
 /// How many of those that are told apart are known at a glance.
 const RECENT: usize = 1_024;
 /// How many lines may turn out too long for the room that is left before no more are tried.
@@ -64,6 +64,8 @@ pub(super) struct Finds {
     told: [(usize, u64); 3],
     /// How many lines there were.
     pub(super) count: u64,
+    /// Whether there may have been more, in what was passed over.
+    pub(super) more: bool,
 }
 
 impl Finds {
@@ -77,7 +79,17 @@ impl Finds {
             recent: Vec::new(),
             told: [(0, 0); 3],
             count: 0,
+            more: false,
         }
+    }
+
+    /// Up to where in the text nothing more is kept that matters most, after a failure at a byte was noted: of those
+    /// there are so many that samples must do. What matters less is not looked for there either.
+    pub(super) fn pass_over(&mut self, weight: Weight) -> Option<u64> {
+        let (told, last) = self.told.get(weight as usize)?;
+        let until = (weight == Weight::Failure && *told == TOLD_APART).then(|| last + SPREAD);
+        self.more |= until.is_some();
+        until
     }
 
     #[cfg(test)]
@@ -126,6 +138,11 @@ impl Finds {
     /// Tells whether no line was seen that differs from this one in numbers only, and counts it: gives its place among
     /// those that are told apart, or past them if there are too many.
     fn news(&mut self, at: u64, weight: Weight, text: &[u8]) -> Option<usize> {
+        let (told, last) = *self.told.get(weight as usize)?;
+        let full = told == TOLD_APART;
+        if full && at.saturating_sub(last) < SPREAD {
+            return None;
+        }
         if self.recent.is_empty() {
             self.recent = vec![(0, usize::MAX); RECENT];
         }
@@ -139,10 +156,6 @@ impl Finds {
             return None;
         }
         let (told, last) = self.told.get_mut(weight as usize)?;
-        let full = *told == TOLD_APART;
-        if full && at.saturating_sub(*last) < SPREAD {
-            return None;
-        }
         *last = at;
         let alike = alike(text);
         let (nth, is_new) = match self.known.get(&alike) {
@@ -247,17 +260,31 @@ impl Hasher for AsIs {
     }
 }
 
-/// What lines have in common that differ in digits only, as a hash: eight bytes at a time.
+/// What lines have in common that differ in digits only, as a hash: eight bytes at a time in each of four lanes, since
+/// one product waits for the one before it.
 fn alike_at_a_glance(line: &[u8]) -> u64 {
     let line = line.get(..LINE.end).unwrap_or(line);
-    let (words, rest) = line.as_chunks::<8>();
-    let mut last = [0; 8];
+    let mut lanes = [line.len() as u64, 1, 2, 3];
+    let (blocks, rest) = line.as_chunks::<32>();
+    for block in blocks {
+        mix_block(&mut lanes, block);
+    }
+    let mut last = [0; 32];
     last.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
-    words.iter().chain([&last]).fold(line.len() as u64, |hash, word| {
+    mix_block(&mut lanes, &last);
+    lanes.into_iter().fold(0, mix)
+}
+
+fn mix_block(lanes: &mut [u64; 4], block: &[u8; 32]) {
+    for (lane, word) in lanes.iter_mut().zip(block.as_chunks::<8>().0) {
         let word = u64::from_le_bytes(*word);
-        let hash = (hash ^ word & !digits(word)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        hash ^ hash >> 32
-    })
+        *lane = mix(*lane, word & !digits(word));
+    }
+}
+
+fn mix(hash: u64, word: u64) -> u64 {
+    let hash = (hash ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    hash ^ hash >> 32
 }
 
 /// What lines have in common that differ in numbers only.
@@ -292,7 +319,9 @@ fn digits(word: u64) -> u64 {
     let low = word & !HIGH;
     // The high bit of each byte from `0` up, and of each above `9`.
     let (least, above) = (low + u64::from_le_bytes([0x80 - b'0'; 8]), low + u64::from_le_bytes([0x7F - b'9'; 8]));
-    ((least & !above & !word & HIGH) >> 7) * 0xFF
+    let high = least & !above & !word & HIGH;
+    // Without a product four words are done at once.
+    (high << 1).wrapping_sub(high >> 7)
 }
 
 /// A line as it stands between head and tail.

@@ -22,13 +22,15 @@ pub enum Kind {
     JsonLines,
     /// Rows of separated columns: the header and how many rows.
     Table,
+    /// Code without its white space: its ends, and the names it gives to things.
+    Minified,
     /// Anything else.
     Text,
 }
 
 impl Kind {
     /// All kinds.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Output,
         Self::Log,
         Self::File,
@@ -37,6 +39,7 @@ impl Kind {
         Self::Json,
         Self::JsonLines,
         Self::Table,
+        Self::Minified,
         Self::Text,
     ];
 
@@ -51,6 +54,7 @@ impl Kind {
             Self::Json => "JSON",
             Self::JsonLines => "JSON lines",
             Self::Table => "table",
+            Self::Minified => "minified code",
             Self::Text => "text",
         }
     }
@@ -127,7 +131,7 @@ impl Kind {
         match self {
             Self::Output | Self::Log => 30,
             Self::File | Self::Listing | Self::Diff | Self::Table | Self::JsonLines => 70,
-            Self::Json | Self::Text => 50,
+            Self::Json | Self::Minified | Self::Text => 50,
         }
     }
 }

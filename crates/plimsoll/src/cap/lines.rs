@@ -6,6 +6,7 @@ use aho_corasick::{AhoCorasick, Span, packed};
 
 use super::diff::DiffFiles;
 use super::finds::Finds;
+use super::minified::Names;
 use super::notable::{OUTLINE, TROUBLE, Weight, weigh};
 use super::screen::without_colours;
 
@@ -32,6 +33,8 @@ pub(super) enum Look {
     Outline { after: char },
     /// The files and hunks of a patch.
     Diff,
+    /// The names in minified code.
+    Names,
 }
 
 impl Look {
@@ -69,6 +72,7 @@ pub(super) struct Lines {
     plain: Vec<u8>,
     pub(super) finds: Finds,
     pub(super) diff: DiffFiles,
+    pub(super) names: Names,
 }
 
 impl Lines {
@@ -83,25 +87,45 @@ impl Lines {
             plain: Vec::new(),
             finds: Finds::new(limit, matches!(look, Look::Outline { after } if after != '\n')),
             diff: DiffFiles::new(limit),
+            names: Names::default(),
         }
     }
 
-    pub(super) fn feed(&mut self, mut bytes: &[u8]) {
+    pub(super) fn feed(&mut self, bytes: &[u8]) {
         self.last = bytes.last().copied().or(self.last);
         if !matches!(self.look, Look::Trouble | Look::Outline { .. }) {
             self.feeds += memchr::memchr_iter(b'\n', bytes).count() as u64;
-            if self.look == Look::Diff {
-                self.diff.feed(bytes);
+            match self.look {
+                Look::Diff => self.diff.feed(bytes),
+                Look::Names => self.names.feed(bytes),
+                _ => {}
             }
             return;
         }
-        while !bytes.is_empty() {
-            let room = (BLOCK - self.waiting.len()).min(bytes.len());
-            let (now, later) = bytes.split_at_checked(room).unwrap_or((bytes, &[]));
+        let mut at = 0;
+        while at < bytes.len() {
+            let rest = bytes.get(at..).unwrap_or_default();
+            // Blocks that came whole are looked at where they are.
+            if self.waiting.is_empty()
+                && let Some(block) = rest.get(..BLOCK)
+            {
+                at += self.look(block, false);
+                continue;
+            }
+            let now = rest.get(..BLOCK - self.waiting.len()).unwrap_or(rest);
             self.waiting.extend_from_slice(now);
-            bytes = later;
+            at += now.len();
             if self.waiting.len() == BLOCK {
-                self.look(false);
+                let mut waiting = std::mem::take(&mut self.waiting);
+                let left = BLOCK - self.look(&waiting, false);
+                if left <= at {
+                    // The next block begins within what came now.
+                    at -= left;
+                    waiting.clear();
+                } else {
+                    waiting.drain(..BLOCK - left);
+                }
+                self.waiting = waiting;
             }
         }
     }
@@ -115,21 +139,22 @@ impl Lines {
 
     #[cfg(test)]
     pub(super) fn holds(&self) -> usize {
-        self.waiting.capacity() + self.finds.holds()
+        self.waiting.capacity() + self.finds.holds() + self.names.holds()
     }
 
     /// Ends the text, and gives the number of lines; a last one without a line feed counts.
     pub(super) fn finish(&mut self) -> u64 {
-        self.look(true);
+        let waiting = std::mem::take(&mut self.waiting);
+        self.look(&waiting, true);
         self.diff.finish();
+        self.names.finish();
         self.feeds + u64::from(self.last.is_some_and(|byte| byte != b'\n'))
     }
 
-    /// Looks at what is waiting, up to its last line feed; at all of it if it is the end, or in the middle of a long
-    /// line.
-    fn look(&mut self, end: bool) {
-        let mut waiting = std::mem::take(&mut self.waiting);
-        let whole = memchr::memrchr(b'\n', &waiting).map_or(0, |feed| feed + 1);
+    /// Looks at a block, up to its last line feed; at all of it if it is the end, or in the middle of a long line. Gives
+    /// how much of it is done with: the next block begins there.
+    fn look(&mut self, waiting: &[u8], end: bool) -> usize {
+        let whole = memchr::memrchr(b'\n', waiting).map_or(0, |feed| feed + 1);
         let long = !end && waiting.len() - whole > CARRY;
         let (upto, keep) = if end {
             (waiting.len(), waiting.len())
@@ -144,13 +169,12 @@ impl Lines {
             Look::Outline { after: '→' } => self.search(region, &SEARCH_AFTER_ARROW),
             Look::Outline { after: '\t' } => self.search(region, &SEARCH_AFTER_TAB),
             Look::Outline { .. } => self.search(region, &SEARCH_OUTLINE),
-            Look::Count | Look::Diff => false,
+            Look::Count | Look::Diff | Look::Names => false,
         };
         self.noted = long && (noted || self.noted && whole == 0);
         self.feeds += memchr::memchr_iter(b'\n', waiting.get(..keep).unwrap_or_default()).count() as u64;
         self.offset += keep as u64;
-        waiting.drain(..keep);
-        self.waiting = waiting;
+        keep
     }
 
     /// Notes the lines that stand out; tells whether the last one, which may go on, is among them.
@@ -176,6 +200,15 @@ impl Lines {
                 });
                 noted |= line.end == region.len();
                 best = None;
+                // Where the line may go on after this region, it is told from here that something of it was noted.
+                if let Some(until) = self.finds.pass_over(weight)
+                    && line.end < region.len()
+                    && let Ok(until) = usize::try_from(until.saturating_sub(self.offset))
+                    && until > line.end
+                {
+                    at = until;
+                    continue;
+                }
             }
             let Some((mut start, end)) = hit else {
                 return noted;

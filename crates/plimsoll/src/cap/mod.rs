@@ -34,6 +34,7 @@ mod kind;
 mod limit;
 mod lines;
 mod marker;
+mod minified;
 mod notable;
 mod outline;
 mod policy;

@@ -7,6 +7,7 @@ use super::finds::Shown;
 use super::json::Json;
 use super::kind::Kind;
 use super::marker::Marker;
+use super::minified;
 use super::outline::outline;
 use super::policy::{Capped, Naming, Policy, Shape};
 use super::scan::Found;
@@ -133,10 +134,41 @@ impl Ends {
     fn cut(seen: &Seen<'_>, kind: Kind, room: usize) -> Self {
         // Scraps of JSON beside its outline say nothing.
         let room = if kind == Kind::Json && room < 256 { 0 } else { room };
-        let front = screen::front(seen.head, room * kind.head_share() / 100);
-        let back = back(seen, front.end as u64, room - front.text.len());
+        let mut front = screen::front(seen.head, room * kind.head_share() / 100);
+        if kind == Kind::Minified {
+            end_with_a_statement(&mut front, seen.head);
+        }
+        let mut back = back(seen, front.end as u64, room - front.text.len());
+        if kind == Kind::Minified {
+            begin_with_a_statement(&mut back, seen.tail);
+        }
         let left_out = front.end as u64..seen.total - (back.end - back.start) as u64;
         Self { front, back, left_out }
+    }
+}
+
+/// Shortens the head of code in one line to where a statement ends, if what goes is shown as it is in the text.
+fn end_with_a_statement(front: &mut Part, head: &[u8]) {
+    let Some(at) = minified::cut_before_end(&front.text).filter(|_| !front.text.ends_with('\n')) else {
+        return;
+    };
+    let end = front.end.saturating_sub(front.text.len() - at);
+    if head.get(end..front.end) == front.text.as_bytes().get(at..) {
+        front.text.truncate(at);
+        front.end = end;
+    }
+}
+
+/// Shortens the tail of code in one line to where a statement begins, likewise.
+fn begin_with_a_statement(back: &mut Part, tail: &[u8]) {
+    let start = tail.len().saturating_sub(back.end - back.start);
+    let begins_a_line = start.checked_sub(1).and_then(|before| tail.get(before)) == Some(&b'\n');
+    let Some(at) = minified::cut_after_start(&back.text).filter(|_| !begins_a_line) else {
+        return;
+    };
+    if tail.get(start..start + at) == back.text.as_bytes().get(..at) {
+        back.text.drain(..at);
+        back.start += at;
     }
 }
 
@@ -181,8 +213,9 @@ fn middle(seen: &Seen<'_>, kind: Kind, (limit, room): (usize, usize), left_out: 
     };
     // How many there are says how much is not shown of them.
     let trouble = || {
-        let count = found.passed.finds.count;
-        lines(format!("[plimsoll: lines left out that stand out, of {count} in all]\n"))
+        let finds = &found.passed.finds;
+        let (least, count) = (if finds.more { "at least " } else { "" }, finds.count);
+        lines(format!("[plimsoll: lines left out that stand out, of {least}{count} in all]\n"))
     };
     match kind {
         Kind::Output | Kind::Log | Kind::Text => trouble(),
@@ -217,6 +250,11 @@ fn middle(seen: &Seen<'_>, kind: Kind, (limit, room): (usize, usize), left_out: 
             let header = screen::shown_line(header.unwrap_or_default(), room / 8);
             let rows = found.lines.saturating_sub(1);
             structure(format!("[plimsoll: a header and {rows} rows; the header again]\n{header}\n"))
+        }
+        Kind::Minified => {
+            let heading = "[plimsoll: what it gives names to]\n";
+            let list = found.passed.names.list(quarter.saturating_sub(heading.len() + closing));
+            list.map_or_else(Middle::default, |list| structure([heading, &list].concat()))
         }
         Kind::Listing => Middle::default(),
     }

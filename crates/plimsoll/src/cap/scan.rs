@@ -30,6 +30,7 @@ impl Scan {
             Kind::Output | Kind::Log | Kind::Text | Kind::Json | Kind::JsonLines => Look::Trouble,
             Kind::File => Look::outline(head),
             Kind::Diff => Look::Diff,
+            Kind::Minified => Look::Names,
             Kind::Listing | Kind::Table => Look::Count,
         };
         let json = matches!(kind, Kind::Json | Kind::JsonLines).then(|| Json::new(limit));

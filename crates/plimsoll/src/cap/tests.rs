@@ -85,7 +85,10 @@ proptest! {
                 break;
             }
             let (chunk, after) = rest.split_at((*size).min(rest.len()));
-            capper.push(chunk);
+            match size % 2 {
+                0 => capper.push(chunk),
+                _ => capper.push_block(&chunk.to_vec().into()),
+            }
             prop_assert_eq!(capper.exceeded(), text.len() - after.len() > policy.cap.limit());
             rest = after;
         }
@@ -194,6 +197,60 @@ fn a_stream_of_any_length_is_held_in_bounded_memory() {
     }
     assert!(capper.bytes() > Bytes(100_000_000) && most < 4 << 20, "{most}");
     assert!(capper.finish(&Naming::unsaved()).text.len() <= 128 * 1024);
+}
+
+#[test]
+fn of_a_flood_of_different_failures_samples_are_shown_and_the_count_is_the_least() {
+    let words = ["alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa"];
+    let word = |number: usize, place: u32| words[number / 10_usize.pow(place) % 10];
+    let lines = (0..60_000).map(|number| match number {
+        // What is most of all looked for stands in the flood, too.
+        50_000..50_400 => format!("thread {} panicked at {}\n", word(number, 0), word(number, 1)),
+        _ => format!(
+            "error: {} {} {} {} {}\n",
+            word(number, 0),
+            word(number, 1),
+            word(number, 2),
+            word(number, 3),
+            word(number, 4)
+        ),
+    });
+    let text = lines.collect::<String>().into_bytes();
+    let policy = Policy::new(Bytes(64 * 1024)).with_kind(Kind::Log);
+    let capped = cap(&text, &policy, &Naming::unsaved()).into_string();
+    let (_, count) = capped.split_once("stand out, of at least ").unwrap();
+    let count: usize = count.split_once(' ').unwrap().0.parse().unwrap();
+    assert!((4_096..30_000).contains(&count), "{count}");
+    assert!(capped.contains("panicked at "), "{capped}");
+    for size in [1_000, 65_536, 100_000] {
+        let mut capper = Capper::new(policy);
+        text.chunks(size).for_each(|chunk| capper.push_block(&chunk.to_vec().into()));
+        assert!(capper.finish(&Naming::unsaved()).into_string() == capped, "{size}");
+    }
+}
+
+#[test]
+fn minified_code_is_shown_by_its_ends_and_what_it_gives_names_to() {
+    let part = |number: usize| {
+        format!(
+            "e.member{number}=function(e,t){{return e.x=\"a, b\",t}};class Parser{number} extends e{{run{number}(e){{}}}}"
+        )
+    };
+    let code = (0..500).map(part).collect::<String>();
+    let text = format!("/* marked: a parser */\n{code}");
+    let capped = cap(text.as_bytes(), &Policy::new(Bytes(2_000)).for_tool("Bash"), &Naming::unsaved());
+    assert_eq!(capped.kind, Kind::Minified);
+    let shown = capped.into_string();
+    let (span, marker) = Marker::find(&shown).unwrap();
+    // What is shown of the ends is of the text, and nothing between is counted twice.
+    let left_out = marker.left_out.unwrap();
+    let at = |at: u64| usize::try_from(at).unwrap();
+    assert_eq!(shown[..span.start].trim_end_matches('\n'), &text[..at(left_out.start)]);
+    assert!(shown.ends_with(&text[at(left_out.end)..]));
+    assert!(text[..at(left_out.start)].ends_with([';', ',', '{', '}']), "{shown}");
+    assert!(text[..at(left_out.end)].ends_with([';', ',', '{', '}']), "{shown}");
+    assert!(shown.contains("gives names to]\nmember0, Parser0, run0, member1, "), "{shown}");
+    assert!(shown.contains("… and "), "{shown}");
 }
 
 #[test]

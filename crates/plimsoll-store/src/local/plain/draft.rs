@@ -1,12 +1,13 @@
 //! A record on its way to disk: a temporary file in its folder, and the publishing of it.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Seek, SeekFrom, Write};
+use std::fs::{self, OpenOptions};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use plimsoll::id::{Folder, Key};
 
-use super::super::{ATTEMPTS, WRITTEN_AT_ONCE, are_equal, check_draft, published, temporary_name};
+use super::super::written::Written;
+use super::super::{ATTEMPTS, check_draft, published, temporary_name};
 use super::PlainStore;
 use crate::backend::{Created, Draft};
 use crate::error::{Result, StoreError};
@@ -20,9 +21,8 @@ struct Temporary(PathBuf);
 pub(super) struct PlainDraft<'s> {
     store: &'s PlainStore,
     folder: Folder,
-    file: File,
+    file: Written,
     temporary: Temporary,
-    size: u64,
     spent: bool,
 }
 
@@ -40,7 +40,7 @@ impl<'s> PlainDraft<'s> {
         match OpenOptions::new().read(true).append(true).create_new(true).open(&temporary.0) {
             Ok(file) => {
                 let folder = folder.clone();
-                Ok(Some(Self { store, folder, file, temporary, size: 0, spent: false }))
+                Ok(Some(Self { store, folder, file: Written::new(file), temporary, spent: false }))
             }
             Err(error) if matches!(error.kind(), io::ErrorKind::AlreadyExists | io::ErrorKind::NotFound) => {
                 // Another's file is not ours to remove.
@@ -52,27 +52,20 @@ impl<'s> PlainDraft<'s> {
     }
 
     pub(super) fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
-        for piece in bytes.chunks(WRITTEN_AT_ONCE) {
-            self.file.write_all(piece)?;
-        }
-        self.size += bytes.len() as u64;
-        Ok(())
+        self.file.append(bytes)
     }
 
     /// Publishes the file under a key of its folder; `None` if somebody removed it.
     pub(super) fn try_publish(&mut self, key: &Key) -> Result<Option<Created>> {
         let path = self.store.path_of_key(key);
-        let size = usize::try_from(self.size).unwrap_or(usize::MAX);
+        let size = usize::try_from(self.file.size()).unwrap_or(usize::MAX);
         let failed = |source: io::Error| StoreError::from_io("write", &path, size, source);
         for _ in 0..ATTEMPTS {
             if let Some((mut present, size, _)) = self.store.open_record(key)? {
-                let same = size == self.size && {
-                    self.file.seek(SeekFrom::Start(0)).map_err(failed)?;
-                    are_equal(&mut self.file, &mut present).map_err(failed)?
-                };
+                let same = self.file.equals(&mut present, size).map_err(failed)?;
                 return Ok(Some(if same { Created::Same } else { Created::Different }));
             }
-            self.file.sync_all().map_err(failed)?;
+            self.file.sync().map_err(failed)?;
             // A hard link, unlike a rename, fails if the name is taken.
             match fs::hard_link(&self.temporary.0, &path) {
                 Ok(()) => {

@@ -1,7 +1,7 @@
 //! A record on its way to disk: a temporary file in its folder, and the publishing of it.
 
 use std::fs::File;
-use std::io::{self, Seek, SeekFrom, Write};
+use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
 use plimsoll::id::{Folder, Key};
@@ -9,7 +9,8 @@ use rustix::fs::{AtFlags, OFlags};
 use rustix::io::Errno;
 
 use super::super::root::{PRIVATE_FILE, failed, sync, tighten};
-use super::super::{ATTEMPTS, WRITTEN_AT_ONCE, are_equal, check_draft, published, temporary_name};
+use super::super::written::Written;
+use super::super::{ATTEMPTS, check_draft, published, temporary_name};
 use super::{PosixStore, keeps_vanishing};
 use crate::backend::{Created, Draft};
 use crate::error::{Result, StoreError};
@@ -19,7 +20,7 @@ use crate::error::{Result, StoreError};
 pub(super) struct Temporary {
     directory: OwnedFd,
     name: String,
-    file: File,
+    file: Written,
     published: bool,
 }
 
@@ -29,23 +30,16 @@ pub(super) struct PosixDraft<'s> {
     store: &'s PosixStore,
     folder: Folder,
     temporary: Temporary,
-    size: u64,
-    synced: bool,
     spent: bool,
 }
 
 impl<'s> PosixDraft<'s> {
     pub(super) fn new(store: &'s PosixStore, folder: Folder, temporary: Temporary) -> Self {
-        Self { store, folder, temporary, size: 0, synced: false, spent: false }
+        Self { store, folder, temporary, spent: false }
     }
 
     pub(super) fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
-        for piece in bytes.chunks(WRITTEN_AT_ONCE) {
-            self.temporary.file.write_all(piece)?;
-        }
-        self.size += bytes.len() as u64;
-        self.synced = false;
-        Ok(())
+        self.temporary.file.append(bytes)
     }
 
     /// Publishes the file under a key of its folder; `None` if somebody removed it.
@@ -55,20 +49,13 @@ impl<'s> PosixDraft<'s> {
             if let Some((mut present, size, _)) = self.store.open_in(&self.temporary.directory, key)? {
                 tighten(&present, &path)?;
                 let read = |source| StoreError::from_io("read", &path, 0, source);
-                let same = size == self.size && {
-                    self.temporary.file.seek(SeekFrom::Start(0)).map_err(read)?;
-                    are_equal(&mut self.temporary.file, &mut present).map_err(read)?
-                };
+                let same = self.temporary.file.equals(&mut present, size).map_err(read)?;
                 // Its writer may not have come to this yet, and the caller will rely on the record.
                 sync(self.temporary.directory.as_fd(), &path)?;
                 return Ok(Some(if same { Created::Same } else { Created::Different }));
             }
-            let size = usize::try_from(self.size).unwrap_or(usize::MAX);
-            if !self.synced {
-                let failed = |source| StoreError::from_io("write", &path, size, source);
-                self.temporary.file.sync_all().map_err(failed)?;
-                self.synced = true;
-            }
+            let size = usize::try_from(self.temporary.file.size()).unwrap_or(usize::MAX);
+            self.temporary.file.sync().map_err(|source| StoreError::from_io("write", &path, size, source))?;
             match self.temporary.publish(key.file_name()) {
                 Ok(()) => {
                     self.spent = true;
@@ -105,7 +92,7 @@ impl Temporary {
         let flags =
             OFlags::RDWR | OFlags::APPEND | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = File::from(rustix::fs::openat(&directory, name.as_str(), flags, PRIVATE_FILE)?);
-        Ok(Self { directory, name, file, published: false })
+        Ok(Self { directory, name, file: Written::new(file), published: false })
     }
 
     /// Gives the file its final name, or fails with `EXIST` if that is taken.
