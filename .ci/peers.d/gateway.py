@@ -4,10 +4,10 @@ import contextlib
 import json
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import sys
-import threading
 import time
 import urllib.request
 
@@ -51,12 +51,12 @@ def logged(bench):
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
-def judge(bench, name, direct, through):
+def judge(bench, name, direct, through, turns=TURNS):
     """A session of many turns dies without the gateway, and goes on with it."""
-    bench.check(f"{name}: directly it ends before its last turn (turn {len(direct)} of {TURNS})",
-                len(direct) < TURNS or direct[-1].code != 0, direct[-1])
+    bench.check(f"{name}: directly it ends before its last turn (turn {len(direct)} of {turns})",
+                len(direct) < turns or direct[-1].code != 0, direct[-1])
     bench.check(f"{name}: through the gateway it goes on to the end",
-                len(through) == TURNS and all(ran.code == 0 for ran in through), through[-1])
+                len(through) == turns and all(ran.code == 0 for ran in through), through[-1])
     lines = logged(bench)
     kept = [line for line in lines if line.get("prefix")]
     bench.check(f"{name}: results were capped or the past compacted, and no prefix broke",
@@ -112,6 +112,8 @@ def codex():
 
 def opencode():
     bench = Bench("opencode", programs("opencode-ai", "opencode"))
+    # What it asks for is shorter than what the others do.
+    turns = 13
     model = {"name": "m1", "limit": {"context": 10_000_000, "output": 4000}}
 
     def session(prefix, url):
@@ -121,7 +123,7 @@ def opencode():
             "model": "local/m1", "small_model": "local/m1", "autoupdate": False, "share": "disabled",
             "permission": "allow", "provider": {"local": provider}}))
         ran = []
-        for turn in range(TURNS):
+        for turn in range(turns):
             go_on = ["--continue"] if turn else []
             ran.append(call(bench, *prefix, bench.program, "run", "--print-logs", *go_on, WORK))
             if "context length" in ran[-1].out + ran[-1].err:
@@ -132,7 +134,7 @@ def opencode():
 
     direct = session([], bench.url)
     with serve(bench, f"openai={bench.url}") as url:
-        judge(bench, "OpenCode", direct, session([], url))
+        judge(bench, "OpenCode", direct, session([], url), turns)
     return bench.close()
 
 
@@ -149,51 +151,47 @@ def serve(bench, upstream):
         process.wait(20)
 
 
-SDK = {
-    "anthropic": """
-import Anthropic from "@anthropic-ai/sdk";
-const client = new Anthropic({ baseURL: process.env.URL, apiKey: "x", maxRetries: 0 });
-const messages = [];
-for (let n = 0; n < 40; n++) {
-  messages.push({ role: "user", content: `Step ${n}: ` + "say nothing of weight about this line. ".repeat(150) });
-  const request = { model: "claude-sonnet-4-5", max_tokens: 64, messages };
-  const answer = n % 2 ? await client.messages.create(request) : await client.messages.stream(request).finalMessage();
-  messages.push({ role: "assistant", content: answer.content[0].text });
-}
-console.log("done", messages.length);
-""",
-    "openai": """
-import OpenAI from "openai";
-const client = new OpenAI({ baseURL: process.env.URL + "/v1", apiKey: "x", maxRetries: 0 });
-const messages = [];
-for (let n = 0; n < 40; n++) {
-  messages.push({ role: "user", content: `Step ${n}: ` + "say nothing of weight about this line. ".repeat(150) });
-  const request = { model: "gpt-4o", messages };
-  let text = "";
-  if (n % 2) text = (await client.chat.completions.create(request)).choices[0].message.content;
-  else for await (const chunk of await client.chat.completions.create({ ...request, stream: true })) text += chunk.choices[0]?.delta?.content ?? "";
-  messages.push({ role: "assistant", content: text });
-  const asked = await client.responses.create({ model: "gpt-4o", input: messages });
-  if (!asked.output_text) throw new Error("no text");
-}
-console.log("done", messages.length);
-""",
-}
+SDK_TURNS = 20
+# Which program, what it asks with, and which upstream that is.
+SDKS = [
+    ("the SDK of Anthropic", "anthropic", None),
+    ("the SDK of OpenAI, Chat Completions", "openai", "chat"),
+    ("the SDK of OpenAI, Responses", "openai", "responses"),
+]
+
+
+def died(out):
+    """The turn at which a session ended."""
+    turns = [line.split()[1] for line in out.splitlines() if line.startswith("turn ")]
+    return turns[-1] if turns else "0"
 
 
 def sdks():
-    bench = Bench("sdk", "node")
+    failed = 0
+    python = os.environ.get("PEERS_PYTHON", sys.executable)
     modules = pathlib.Path(programs("@anthropic-ai/sdk", "x")).parent.parent
-    (bench.work / "node_modules").symlink_to(modules)
-    for name, program in SDK.items():
-        script = bench.work / f"{name}.mjs"
-        script.write_text(program)
-        direct = call(bench, "node", script, env={"URL": bench.url})
-        bench.check(f"the SDK of {name}: directly it dies", direct.code != 0, direct)
-        with serve(bench, f"{name}={bench.url}") as url:
-            through = call(bench, "node", script, env={"URL": url})
-        bench.check(f"the SDK of {name}: through the gateway it goes on", through.code == 0 and "done 80" in through.out, through)
-    return bench.close()
+    for language, program, ending in (("TypeScript", "node", "mjs"), ("Python", python, "py")):
+        for name, maker, api in SDKS:
+            bench = Bench("sdk", program)
+            (bench.work / "node_modules").symlink_to(modules)
+            script = bench.work / f"session.{ending}"
+            shutil.copy(pathlib.Path(__file__).with_name(f"gateway.{maker}.{ending}"), script)
+            env = {"TURNS": str(SDK_TURNS), "API": api or ""}
+            direct = call(bench, program, script, env={**env, "URL": bench.url})
+            bench.check(f"{name} for {language}: directly it dies (turn {died(direct.out)} of {SDK_TURNS})",
+                        direct.code != 0 and int(died(direct.out)) > 1, direct)
+            asked = len(bench.requests())
+            with serve(bench, f"{maker}={bench.url}") as url:
+                through = call(bench, program, script, env={**env, "URL": url})
+            bench.check(f"{name} for {language}: through the gateway it goes on, with {SDK_TURNS} calls of its tool",
+                        through.code == 0 and f"done after {SDK_TURNS} calls" in through.out, through)
+            kept = [line for line in logged(bench) if line.get("prefix")]
+            epochs = {line["epoch"] for line in kept if line.get("epoch")}
+            bench.check(f"{name} for {language}: each request was sent once, under {len(epochs)} epochs, and no prefix broke",
+                        epochs and len(bench.requests()) - asked == len(kept) == 2 * SDK_TURNS
+                        and not any(line["prefix"] == "broken" for line in kept), Ran(0, json.dumps(kept, indent=1), ""))
+            failed += bench.close()
+    return failed
 
 
 def wraps():

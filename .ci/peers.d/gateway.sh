@@ -4,4 +4,6 @@ need @openai/codex
 need opencode-ai
 need @anthropic-ai/sdk
 need openai
-checks env PLIMSOLL="$plimsoll" PEERS_BIN="$bin" python3 "$root/.ci/peers.d/gateway.py"
+# shellcheck source=/dev/null
+source "$root/.ci/peers.d/gateway.sdks"
+checks env PLIMSOLL="$plimsoll" PEERS_BIN="$bin" PEERS_PYTHON="$python" python3 "$root/.ci/peers.d/gateway.py"

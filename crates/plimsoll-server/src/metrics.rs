@@ -58,13 +58,14 @@ const METHODS: [(Method, &str); 4] = [
     (Method::Estimated, "estimated"),
 ];
 /// Why requests go out as they came, or not as they should.
-const REASONS: [&str; 19] = [
+const REASONS: [&str; 20] = [
     "asked",
     "signed",
     "coding-unknown",
     "coding-broken",
     "too-large-decoded",
     "not-understood",
+    "fault",
     "server-history",
     "auto-off",
     "stopped",
@@ -84,6 +85,7 @@ const REASONS: [&str; 19] = [
 pub(crate) fn label(reason: &Reason) -> &'static str {
     match reason {
         Reason::NotUnderstood(_) => "not-understood",
+        Reason::Fault => "fault",
         Reason::ServerHistory => "server-history",
         Reason::AutoOff => "auto-off",
         Reason::Stopped(_) => "stopped",
@@ -98,6 +100,12 @@ pub(crate) fn label(reason: &Reason) -> &'static str {
         Reason::Shadow => "shadow",
         _ => "other",
     }
+}
+
+/// The word for what kept a request from going out as it should: a decision that holds in this process only, too.
+pub(crate) fn hindered(report: &RequestReport) -> Option<&'static str> {
+    let lasts = report.compaction.as_ref().is_none_or(|compaction| compaction.durable);
+    report.bypass().map(label).or((!lasts).then_some("store"))
 }
 
 /// Times, in buckets.
@@ -238,6 +246,9 @@ impl Metrics {
     /// A session made a request ready. Tokens of requests that ask for no answer are nobody's savings.
     pub(crate) fn prepared(&self, report: &RequestReport, answers: bool) {
         report.notes.iter().for_each(|reason| self.bypassed(label(reason)));
+        if report.bypass().is_none() {
+            hindered(report).into_iter().for_each(|reason| self.bypassed(reason));
+        }
         self.capped.fetch_add(report.capped as u64, Relaxed);
         let prefix = PREFIXES.iter().position(|(other, _)| *other == report.prefix);
         if let Some(count) = prefix.and_then(|place| self.prefixes.get(place)) {

@@ -201,6 +201,11 @@ pub(crate) fn run(arguments: &ServeArgs, global: &Global, output: &mut Output) -
 
 /// Where a gateway runs: on every core, since each conversation can keep one busy.
 pub(crate) fn runtime() -> Result<tokio::runtime::Runtime> {
+    // A panic is caught where it happens. Its message may hold what a client sent: only its place is said.
+    std::panic::set_hook(Box::new(|info| {
+        let place = info.location().map_or_else(String::new, ToString::to_string);
+        let _ = writeln!(std::io::stderr(), "plimsoll: a fault at {place}; please report it");
+    }));
     Ok(tokio::runtime::Builder::new_multi_thread().enable_all().build()?)
 }
 

@@ -15,6 +15,8 @@ mod compact;
 mod config;
 mod forms;
 mod integration;
+#[cfg(unix)]
+mod killed;
 mod profiles;
 mod results;
 #[cfg(unix)]

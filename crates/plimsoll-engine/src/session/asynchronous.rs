@@ -97,7 +97,7 @@ impl Session {
                         late = Late::Yes;
                     }
                 }
-                Err(error) => return self.inner.pass(&request.request(), Reason::NotUnderstood(error.to_string())),
+                Err(_) => return self.inner.pass(&request.request(), Reason::Fault),
             }
         }
         self.inner.pass(&request.request(), Reason::SummaryLate)
@@ -124,7 +124,7 @@ impl Session {
                 Ok(Ok(Stepped::Ready(edited, report, turn))) => return Ok(prepared(request, edited, *report, turn)),
                 Ok(Ok(Stepped::Waits(waiting))) => late = !wait(waiting).await || round >= ROUNDS,
                 Ok(Err(error)) => return Err(error),
-                Err(error) => return Err(OverflowError::NotCompacted(Reason::NotUnderstood(error.to_string()))),
+                Err(_) => return Err(OverflowError::NotCompacted(Reason::Fault)),
             }
         }
         Err(OverflowError::NotCompacted(Reason::SummaryLate))
@@ -138,7 +138,7 @@ impl Session {
     {
         let (inner, owned, manual) = (std::sync::Arc::clone(&self.inner), request.clone(), manual.clone());
         let done = tokio::task::spawn_blocking(move || inner.by_hand(&owned.request(), &manual)).await;
-        done.unwrap_or_else(|error| ByHand::Left(Reason::NotUnderstood(error.to_string())))
+        done.unwrap_or(ByHand::Left(Reason::Fault))
     }
 }
 

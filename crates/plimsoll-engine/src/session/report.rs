@@ -181,6 +181,8 @@ pub struct CompactionReport {
 pub enum Reason {
     /// The body is not understood: it goes as it came.
     NotUnderstood(String),
+    /// Plimsoll itself failed at it: it goes as it came. What failed is not repeated here, since it may hold content.
+    Fault,
     /// The history stands on the provider's server: only results are capped.
     ServerHistory,
     /// Automatic compaction is off, and one would be due.
@@ -220,7 +222,7 @@ pub enum Reason {
 impl Reason {
     /// Whether the request goes out as it came though a decision should have changed it.
     pub const fn is_bypass(&self) -> bool {
-        matches!(self, Self::NotUnderstood(_) | Self::NotReplayed(_) | Self::Store(_))
+        matches!(self, Self::NotUnderstood(_) | Self::Fault | Self::NotReplayed(_) | Self::Store(_))
     }
 }
 
@@ -228,6 +230,7 @@ impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotUnderstood(why) => write!(f, "the body is not understood: {why}"),
+            Self::Fault => f.write_str("plimsoll failed at this request; please report it"),
             Self::ServerHistory => f.write_str("the history stands on the provider's server"),
             Self::AutoOff => f.write_str("automatic compaction is off (auto = false)"),
             Self::Stopped(why) | Self::Skipped(why) => f.write_str(why),

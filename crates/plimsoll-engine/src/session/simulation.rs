@@ -2,6 +2,7 @@
 //!
 //! `PLIMSOLL_SIMULATION=500` runs as many seeds of each kind as it says; a failure names its seed.
 
+mod chance;
 mod hold;
 pub(crate) mod script;
 pub(crate) mod talk;

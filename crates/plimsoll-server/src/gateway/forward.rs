@@ -140,6 +140,12 @@ impl Bound<'_> {
         let client = if upgrade { &self.shared.upgrading } else { &self.shared.client };
         let silence = self.shared.options.upstream_silence;
         match timeout(silence, client.request(request)).await {
+            // Bytes of another protocol would follow, and nobody asked for it.
+            Ok(Ok(answer)) if answer.status() == StatusCode::SWITCHING_PROTOCOLS && !upgrade => {
+                exchange.end(End::Unreachable);
+                let name = self.upstream.name();
+                Err(Fault::new(StatusCode::BAD_GATEWAY, format!("the upstream {name} answered in another protocol")))
+            }
             Ok(Ok(answer)) => {
                 exchange.answered(answer.status().as_u16());
                 Ok(answer)

@@ -56,9 +56,12 @@ pub(crate) fn back(headers: HeaderMap) -> HeaderMap {
         return headers;
     }
     let named = named_by_connection(&headers);
+    // Where chunks say how long it is, a length beside them says nothing (RFC 9112, section 6.3).
+    let chunked = headers.contains_key(header::TRANSFER_ENCODING);
     let mut back = HeaderMap::with_capacity(headers.len());
     for (name, value) in &headers {
-        if !is_hop(name) && !named.contains(name) {
+        let overruled = chunked && name == header::CONTENT_LENGTH;
+        if !is_hop(name) && !named.contains(name) && !overruled {
             back.append(name, value.clone());
         }
     }
@@ -129,6 +132,8 @@ mod tests {
         let headers =
             map(&[("date", "now"), ("transfer-encoding", "chunked"), ("x-request-id", "r"), ("connection", "close")]);
         assert_eq!(lines(&back(headers)), ["date: now", "x-request-id: r"]);
+        let both = map(&[("content-length", "3"), ("transfer-encoding", "chunked"), ("x", "1")]);
+        assert_eq!(lines(&back(both)), ["x: 1"]);
         let plain = map(&[("x-plimsoll", "tokens=1->1"), ("set-cookie", "a"), ("set-cookie", "b")]);
         assert_eq!(back(plain.clone()), plain);
     }

@@ -1,9 +1,11 @@
 //! One request of a kept conversation: made ready by its session, recovered if it was too long, told of in a header.
 
 use std::borrow::Cow;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use futures_util::FutureExt as _;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use plimsoll::budget::{Counting, Meter};
 use plimsoll::wire::{Format, Overflow, ParseOptions, parse};
@@ -13,7 +15,7 @@ use super::coding::{Undecoded, decoded};
 use super::exchange::Exchange;
 use super::wishes;
 use super::{Shared, forward::Bound};
-use crate::metrics::{Metrics, label};
+use crate::metrics::{Metrics, hindered};
 
 /// The header that says what was done.
 pub(crate) const TOLD: HeaderName = HeaderName::from_static("x-plimsoll");
@@ -49,8 +51,13 @@ impl Ready {
     }
 }
 
-/// Makes a request ready to go out. Whatever is wrong, the client's own body goes.
+/// Makes a request ready to go out. Whatever is wrong, a fault of ours too, the client's own body goes.
 pub(crate) async fn prepare(bound: &Bound<'_>, headers: &HeaderMap, body: &Bytes, exchange: &mut Exchange) -> Ready {
+    let ready = AssertUnwindSafe(look(bound, headers, body, exchange)).catch_unwind().await;
+    ready.unwrap_or_else(|_| Ready::bypassed(&bound.shared.metrics, "fault"))
+}
+
+async fn look(bound: &Bound<'_>, headers: &HeaderMap, body: &Bytes, exchange: &mut Exchange) -> Ready {
     let shared: &Arc<Shared> = bound.shared;
     let Some(kept) = &shared.kept else { return Ready::untouched() };
     let Some((format, decides)) = wishes::format(bound.ask) else { return Ready::untouched() };
@@ -150,10 +157,12 @@ fn told(report: &RequestReport, changed: bool, shadow: bool) -> Option<HeaderVal
         }
         text
     };
-    let text = if let Some(reason) = report.bypass() {
-        format!("bypass; reason={}", label(reason))
-    } else if changed {
-        numbers()
+    let reason = hindered(report);
+    let text = if changed {
+        // What is in place goes on, though something could not be done as it should be.
+        reason.map_or_else(numbers, |reason| format!("{}; reason={reason}", numbers()))
+    } else if let Some(reason) = reason {
+        format!("bypass; reason={reason}")
     } else if shadow && report.tokens_after != report.tokens_before {
         format!("shadow; {}", numbers())
     } else {

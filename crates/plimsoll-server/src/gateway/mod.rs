@@ -29,11 +29,13 @@ mod wishes;
 use std::convert::Infallible;
 use std::future::Future;
 use std::net::SocketAddr;
+use std::panic::AssertUnwindSafe;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
 use http::{Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
@@ -186,7 +188,12 @@ async fn serve_connection(stream: TcpStream, shared: &Arc<Shared>, mut stopped: 
         .auto_date_header(false);
     let service = service_fn(|request| {
         let shared = Arc::clone(shared);
-        async move { Ok::<_, Infallible>(answer(&shared, request).await) }
+        async move {
+            // What a conversation's session fails at is caught nearer to it, and the request goes on.
+            let answered = AssertUnwindSafe(answer(&shared, request)).catch_unwind().await;
+            let failed = |_| Fault::new(StatusCode::INTERNAL_SERVER_ERROR, "plimsoll failed at this").answer(None);
+            Ok::<_, Infallible>(answered.unwrap_or_else(failed))
+        }
     });
     let stream = TokioIo::new(Patient::new(stream, options.client_silence));
     let mut connection = pin!(builder.serve_connection_with_upgrades(stream, service));
@@ -244,6 +251,10 @@ async fn answer(shared: &Arc<Shared>, request: Request<Incoming>) -> Response<An
                     .answer(None);
             };
             let tenant = tenant.as_deref();
+            if own == Own::Recall && request.method() != Method::GET && request.method() != Method::HEAD {
+                return Fault::new(StatusCode::METHOD_NOT_ALLOWED, "what is stored is read here, with GET")
+                    .answer(None);
+            }
             return match own {
                 Own::Mcp => recall::mcp(shared, kept, tenant, request).await,
                 _ => recall::plain(shared, kept, tenant, &target).await,

@@ -121,7 +121,8 @@ pub(crate) fn route<'r>(method: &Method, target: &'r str, headers: &HeaderMap, u
         "/" | "/api/hello" if method == Method::HEAD => return Route::Own(Own::Hello),
         _ => {}
     }
-    if reads && path.starts_with(super::recall::PATH) {
+    // Whatever is asked of it: what it names is nobody else's to know.
+    if path.starts_with(super::recall::PATH) {
         return Route::Own(Own::Recall);
     }
     if let Some(rest) = target.strip_prefix("/u/") {

@@ -2,7 +2,12 @@
 
 mod access;
 mod faults;
+mod hostile;
 mod kept;
+mod loops;
+mod mechanisms;
+mod open;
 mod scripted;
+mod simulation;
 mod streams;
 mod transparent;

@@ -1,4 +1,4 @@
-//! Scripted surroundings of a session: chance by a seed, a store that fails, a summariser of many moods, a queue in
+//! Scripted surroundings of a session: a store that fails, a summariser of many moods, a queue in
 //! place of threads.
 
 use std::ops::Range;
@@ -14,41 +14,9 @@ use plimsoll_store::StoreError;
 use plimsoll_store::backend::{Backend, Created, Draft, Entry, Listing, Reader};
 use plimsoll_store::memory::MemoryStore;
 
+pub(crate) use super::chance::Chance;
 use crate::session::spawn::{Spawn, block_on};
 use crate::summarise::{Answer, BoxFuture, Service, Summariser, SummariserError, SummaryRequest};
-
-/// Chance by a seed.
-#[derive(Debug)]
-pub(crate) struct Chance(pub(crate) u64);
-
-impl Chance {
-    pub(crate) fn next(&mut self) -> u64 {
-        // SplitMix64.
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    pub(crate) fn below(&mut self, bound: usize) -> usize {
-        usize::try_from(self.next() % bound.max(1) as u64).unwrap()
-    }
-
-    pub(crate) fn percent(&mut self, percent: usize) -> bool {
-        self.below(100) < percent
-    }
-
-    pub(crate) fn words(&mut self, words: usize) -> String {
-        const WORDS: [&str; 24] = [
-            "importer", "ledger", "queue", "retry", "schema", "parser", "table", "commit", "branch", "config",
-            "test", "worker", "stream", "cache", "index", "route", "token", "lease", "batch", "cursor", "page",
-            "shard", "café", "naïve",
-        ];
-        let word = |chance: &mut Self| WORDS[chance.below(WORDS.len())];
-        (0..words).map(|_| word(self)).collect::<Vec<_>>().join(" ")
-    }
-}
 
 /// A store in memory that can be taken down, and counts what is asked of it.
 #[derive(Debug, Default)]

@@ -2,7 +2,7 @@
 
 use plimsoll::wire::{Format, quote};
 
-use super::script::Chance;
+use super::chance::Chance;
 
 const HM: &str = r#"{"type":"thinking","thinking":"Hm.","signature":"c2ln"}"#;
 const SO: &str = r#"{"type":"thinking","thinking":"So.","signature":"c2ln"}"#;

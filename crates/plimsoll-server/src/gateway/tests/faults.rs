@@ -80,7 +80,7 @@ async fn a_body_over_the_limit_gets_a_plain_413_and_one_under_it_passes() {
 }
 
 #[tokio::test]
-async fn the_largest_body_that_a_provider_takes_is_under_the_limit() {
+async fn mechanism_62_the_largest_body_that_a_provider_takes_is_under_the_limit() {
     let scripted = Scripted::start(vec![write(OK)]).await;
     let answer = ask(scripted.gateway().await, "POST /v1/messages HTTP/1.1", &vec![b'x'; 33 << 20]).await;
     assert!(answer.starts_with("HTTP/1.1 200 ") && scripted.last().1.len() == 33 << 20, "{answer}");

@@ -146,7 +146,7 @@ async fn play(
 }
 
 /// Reads a message: its head, and its body by length or in chunks.
-async fn read_message(stream: &mut TcpStream) -> Option<(String, Vec<u8>)> {
+pub(super) async fn read_message(stream: &mut TcpStream) -> Option<(String, Vec<u8>)> {
     let mut bytes = Vec::new();
     let end = loop {
         if let Some(end) = bytes.windows(4).position(|window| window == b"\r\n\r\n") {

@@ -17,7 +17,7 @@ fn chunk(text: impl AsRef<[u8]>) -> Step {
 }
 
 #[tokio::test]
-async fn every_frame_is_there_before_the_next_one_is_sent() {
+async fn mechanism_58_every_frame_is_there_before_the_next_one_is_sent() {
     // The head alone, an event, a ping, and half a character each come while the upstream waits.
     let script = vec![
         write(STREAM),

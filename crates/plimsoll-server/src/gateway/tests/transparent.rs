@@ -10,7 +10,7 @@ const ODD: &str = "{ \"stream\":false,\n\t\"model\" : \"m\", \"zz\":1, \"a\":1e4
     \"n\":1.0 }\r\n ";
 
 #[tokio::test]
-async fn an_odd_body_reaches_the_upstream_as_it_was_written() {
+async fn mechanism_57_an_odd_body_reaches_the_upstream_as_it_was_written() {
     let scripted = Scripted::start(vec![write(OK)]).await;
     let gateway = scripted.gateway().await;
     for path in ["/v1/messages?beta=true&x=%2F+", "/v1/chat/completions", "/v1/responses", "/v1/files?x"] {
@@ -51,7 +51,7 @@ async fn headers_keep_their_order_and_their_case() {
 }
 
 #[tokio::test]
-async fn error_bodies_and_their_headers_are_not_reworded() {
+async fn mechanism_65_error_bodies_and_their_headers_are_not_reworded() {
     for (status, body) in [
         (
             400,
