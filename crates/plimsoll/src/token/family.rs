@@ -64,11 +64,47 @@ impl Family {
         }
     }
 
-    /// By how much its estimates are raised above the best guess, so that they seldom fall short, in thousandths.
-    pub const fn margin_permille(self) -> u32 {
-        match self {
-            Self::Claude | Self::Claude47 | Self::Gemini => 15,
-            Self::Generic => 30,
+    /// By how much its estimates are raised above the best guess, so that they seldom fall short, in thousandths: for narrow,
+    /// mixed and wide texts, as [`Spread`] tells them apart. Of a hundred texts of a class that the weights were not fitted to,
+    /// one was left more than 3 % low.
+    pub(super) const fn margin_permille(self, spread: Spread) -> u32 {
+        match (self, spread) {
+            (Self::Claude, Spread::Narrow) => 25,
+            (Self::Claude, Spread::Mixed) => 30,
+            (Self::Claude, Spread::Wide) => 75,
+            (Self::Claude47, Spread::Narrow) => 25,
+            (Self::Claude47, Spread::Mixed) => 30,
+            (Self::Claude47, Spread::Wide) => 75,
+            (Self::Gemini, Spread::Narrow) => 15,
+            (Self::Gemini, Spread::Mixed) => 15,
+            (Self::Gemini, Spread::Wide) => 15,
+            (Self::Generic, _) => 30,
+        }
+    }
+}
+
+/// How many bytes of a text continue a character. Estimates scatter more where many do: samples of such scripts are fewer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Spread {
+    /// Under one in fifty: ASCII, most code and data, English.
+    Narrow,
+    /// Under three in twenty-five: most languages in Latin letters.
+    Mixed,
+    /// More: other scripts.
+    Wide,
+}
+
+impl Spread {
+    /// The spread of a text. Time is that of reading it once.
+    pub(super) fn of(text: &str) -> Self {
+        let continuing = text.as_bytes().iter().filter(|byte| **byte & 0xC0 == 0x80).count() as u128;
+        let size = text.len() as u128;
+        if continuing * 100 < size * 2 {
+            Self::Narrow
+        } else if continuing * 100 < size * 12 {
+            Self::Mixed
+        } else {
+            Self::Wide
         }
     }
 }
