@@ -114,6 +114,11 @@ def main():
         if best is None or width < best[0]:
             best = (width, hold, weights)
     _, hold, weights = best
+    # Runs of one letter or digit fill padding and little else: what they count alone says more than the few samples.
+    for token in range(size):
+        text = encoding.decode_single_token_bytes(token)
+        if len(text) > 2 and text.isalnum() and len(set(text)) == 1 and alone[token] > 0:
+            weights[token] = min(alone[token], 255 / UNIT)
     bytes_ = np.round(weights * UNIT).astype(np.uint8)
     bytes_.tofile(out)
     off = matrix @ (bytes_ / UNIT)
