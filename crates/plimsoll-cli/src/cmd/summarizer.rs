@@ -110,8 +110,7 @@ fn limits(
 ) -> (Option<Tokens>, Option<Tokens>) {
     let number = |tokens: Option<Tokens>| tokens.map(|tokens| tokens.0);
     let user = Limits::stated(&Source::User, number(window), None, number(max_output));
-    let known =
-        if let Lookup::Known(limits) = catalogue.lookup(model) { limits } else { Limits::default() };
+    let known = if let Lookup::Known(limits) = catalogue.lookup(model) { limits } else { Limits::default() };
     let endpoint = base.map_or(Endpoint::Public, Endpoint::of_url);
     let fallback = plimsoll::model::DEFAULT_LIMIT;
     let limits = resolve_limits(Some(&user), None, Some(&known), endpoint, fallback);

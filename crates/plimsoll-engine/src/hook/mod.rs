@@ -173,7 +173,7 @@ pub enum HookFault {
 /// let store = Store::memory();
 /// let setup = HookSetup {
 ///     store: &store, cap: Some(Bytes(2_048)), shape: Default::default(), policy: Default::default(),
-///     now: SystemTime::now(),
+///     catalogue: Default::default(), now: SystemTime::now(),
 /// };
 /// let said = answer(HookEvent::PostToolUse, input.as_bytes(), &setup)?.output;
 /// let said = String::from_utf8(said)?;

@@ -48,7 +48,10 @@ pub fn learned(document: &Document<'_>, measure: &Measure, model: &str) -> Calib
             }
         }
         // A summary changes everything before what follows it.
-        if by_other || message.author == Author::Summary || message.blocks.iter().any(|block| is_uncertain(&block.kind)) {
+        if by_other
+            || message.author == Author::Summary
+            || message.blocks.iter().any(|block| is_uncertain(&block.kind))
+        {
             since = None;
         }
     }
@@ -59,9 +62,7 @@ pub fn learned(document: &Document<'_>, measure: &Measure, model: &str) -> Calib
 fn is_uncertain(kind: &BlockKind<'_>) -> bool {
     match kind {
         BlockKind::Thinking { .. } | BlockKind::Media(_) | BlockKind::Opaque(_) | BlockKind::Compaction(_) => true,
-        BlockKind::ToolResult(result) => {
-            result.content.iter().any(|inner| !matches!(inner.kind, BlockKind::Text(_)))
-        }
+        BlockKind::ToolResult(result) => result.content.iter().any(|inner| !matches!(inner.kind, BlockKind::Text(_))),
         _ => false,
     }
 }
@@ -102,7 +103,9 @@ mod tests {
             line(
                 2 * n + 1,
                 "assistant",
-                format!(r#"{{"id":"m{n}","role":"assistant","model":"{model}","content":{content},"usage":{usage}}}"#),
+                format!(
+                    r#"{{"id":"m{n}","role":"assistant","model":"{model}","content":{content},"usage":{usage}}}"#
+                ),
             );
         }
         lines.join("\n")

@@ -208,7 +208,9 @@ pub fn resolve_limits(
     let published = catalogue.map(|limits| match endpoint {
         Endpoint::Public => limits.clone(),
         // What the name's suffix says stays.
-        Endpoint::LocalOrPrivate => limits.of(|source| !matches!(source, Source::Catalogue { .. } | Source::Fallback)),
+        Endpoint::LocalOrPrivate => {
+            limits.of(|source| !matches!(source, Source::Catalogue { .. } | Source::Fallback))
+        }
     });
     let mut limits = user.cloned().unwrap_or_default();
     for lower in [file.as_ref(), server, published.as_ref()].into_iter().flatten() {

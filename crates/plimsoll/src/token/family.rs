@@ -70,7 +70,9 @@ impl Family {
     /// one was left more than 3 % low.
     pub(super) const fn margin_permille(self, spread: Spread) -> u32 {
         match (self, spread) {
-            (Self::Claude, Spread::Narrow | Spread::Mixed) | (Self::Claude47, Spread::Mixed) | (Self::Generic, _) => 30,
+            (Self::Claude, Spread::Narrow | Spread::Mixed) | (Self::Claude47, Spread::Mixed) | (Self::Generic, _) => {
+                30
+            }
             (Self::Claude, Spread::Wide) => 65,
             (Self::Claude47, Spread::Narrow) => 25,
             (Self::Claude47, Spread::Wide) => 75,

@@ -54,11 +54,8 @@ impl Own {
     /// Reads a tokenizer: from its file, from the model's folder, or from beside the file of the model's weights.
     pub(crate) fn read(path: &Path) -> Result<Self, OwnError> {
         let found = |folder: &Path| NAMES.map(|name| folder.join(name)).into_iter().find(|path| path.is_file());
-        let path = if path.is_dir() {
-            found(path).unwrap_or_else(|| path.join("tokenizer.json"))
-        } else {
-            path.to_owned()
-        };
+        let path =
+            if path.is_dir() { found(path).unwrap_or_else(|| path.join("tokenizer.json")) } else { path.to_owned() };
         let path = path.as_path();
         let failed = |source| OwnError::Read { path: path.to_owned(), source };
         let mut file = File::open(path).map_err(failed)?;

@@ -158,7 +158,9 @@ pub(super) mod tests {
         let tokens = bytes.chain(more.iter().map(|token| token.as_bytes().to_vec()));
         let vocab: Vec<_> = tokens
             .enumerate()
-            .map(|(rank, token)| serde_json::json!({ "rank": rank, "token_bytes": encode(&token), "token_str": null }))
+            .map(
+                |(rank, token)| serde_json::json!({ "rank": rank, "token_bytes": encode(&token), "token_str": null }),
+            )
             .collect();
         let config = serde_json::json!({
             "pattern": r"[a-z]+|\s+(?!\S)|\s+|[0-9]", "num_vocab_tokens": vocab.len(), "default_vocab_size": used + 10,
@@ -171,7 +173,9 @@ pub(super) mod tests {
     fn the_lowest_rank_is_merged_first_and_tokens_beyond_the_size_are_unknown() {
         let tekken = Tekken::read(file(&["bc", "ab", "abc", "abcd"], 259).as_bytes()).unwrap();
         // `bc` goes before `ab`, so `abd` is two tokens and `abc` one.
-        for (text, tokens) in [("", 0), ("abc", 1), ("abd", 2), ("abcd", 2), ("abcabc", 2), ("xbc 12", 5), ("\u{e9}", 2)] {
+        for (text, tokens) in
+            [("", 0), ("abc", 1), ("abd", 2), ("abcd", 2), ("abcabc", 2), ("xbc 12", 5), ("\u{e9}", 2)]
+        {
             assert_eq!(tekken.count(text), Some(tokens), "{text}");
         }
     }

@@ -41,7 +41,7 @@ fn openai(model: &str) -> ImageRule {
         ((4, 1) | (5, _), _, true) => patches(246, 1_536),
         ((5, 4..), ..) => patches(120, 2_500),
         ((5, 2..), ..) => patches(120, 1_536),
-        _ if base.starts_with("o4-mini") || base.starts_with("codex-mini") => patches(172, 1_536),
+        _ if base.starts_with("o4-mini") => patches(172, 1_536),
         _ => ImageRule::OPENAI_TILES,
     }
 }
@@ -96,7 +96,6 @@ mod tests {
             ("gpt-5-mini", 1_024, 1_024, 1_229),
             ("gpt-5-mini", 2_048, 768, 1_844),
             ("gpt-4.1-mini", 4_000, 1_474, 2_488),
-            ("gpt-4.1", 2_049, 513, 1_453),
             ("claude-opus-4-6", 2_576, 1_610, 1_561),
         ] {
             let counted = ImageRule::for_model(model).tokens(Some(ImageSize { width, height }));

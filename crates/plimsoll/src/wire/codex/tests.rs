@@ -247,17 +247,22 @@ fn the_last_compaction_sets_the_history() {
 #[test]
 fn prompts_that_are_only_told_of_are_read_where_they_were_typed() {
     let told = |text: &str| {
-        format!(r#"{{"timestamp":"2026-01-01T00:00:00Z","type":"event_msg","payload":{{"type":"user_message","message":"{text}"}}}}"#)
+        format!(
+            r#"{{"timestamp":"2026-01-01T00:00:00Z","type":"event_msg","payload":{{"type":"user_message","message":"{text}"}}}}"#
+        )
     };
     let item = |role: &str, text: &str| {
-        format!(r#"{{"timestamp":"2026-01-01T00:00:01Z","type":"response_item","payload":{{"type":"message","role":"{role}","content":[{{"type":"input_text","text":"{text}"}}]}}}}"#)
+        format!(
+            r#"{{"timestamp":"2026-01-01T00:00:01Z","type":"response_item","payload":{{"type":"message","role":"{role}","content":[{{"type":"input_text","text":"{text}"}}]}}}}"#
+        )
     };
-    let rollout = [told("Fix the parser"), item("assistant", "Done."), told("Never touch main"), item("assistant", "I see.")];
+    let rollout =
+        [told("Fix the parser"), item("assistant", "Done."), told("Never touch main"), item("assistant", "I see.")];
     let rollout = rollout.join("\n");
     assert_snapshot!(sketch(&rollout), @r"
-    Person [0]: Fix the parser
+    User [0]: Fix the parser
     Model [1]: Done.
-    Person [2]: Never touch main
+    User [2]: Never touch main
     Model [3]: I see.
     ");
     // What is appended holds them as items, so they are not told twice.
