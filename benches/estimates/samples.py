@@ -1,8 +1,9 @@
 """Collects texts to fit and to judge the estimators with: `samples.py OUT.jsonl [FOLDER=KIND]... [--real DATA]`.
 
-Each line of OUT is {"kind", "source", "side", "text"}. Texts are pieces of 2 to 6.5 KB of files. A whole source (a file, or
-a language's file) is either on the side `fit` or on the side `held`, so that nothing held back was seen. `--real` names a
-folder of recorded sessions, requests and tool output: raw as they are, and the strings in them as a model reads them.
+Each line of OUT is {"kind", "source", "side", "text"}. Texts are pieces of 2 to 6.5 KB of files. A whole source (a file) is
+on one of three sides: weights are fitted to `fit`, margins and what is chosen between are set by `margin`, and `test` is what
+is judged, which nothing was chosen by. `--real` names a folder of recorded sessions, requests and tool output: raw as they
+are, and the strings in them as a model reads them.
 """
 
 import base64
@@ -18,7 +19,8 @@ SMALLEST, LARGEST = 2_000, 6_500
 
 
 def side(source):
-    return "held" if hashlib.sha256(source.encode()).digest()[0] < 77 else "fit"
+    at = hashlib.sha256(source.encode()).digest()[0]
+    return "test" if at < 56 else "margin" if at < 112 else "fit"
 
 
 def pieces(text, rng, most):
@@ -113,14 +115,14 @@ def folder(path, kind):
     rng = random.Random(str(path))
     files = [file for file in sorted(path.rglob("*")) if file.is_file()]
     rng.shuffle(files)
-    joined, taken, cap = {}, 0, 180 if kind.startswith("code") else 90
+    joined, taken, cap = {}, 0, 280 if kind.startswith("code") else 90
     for file in files:
         text = plain(file, read(file))
         if kind.startswith("prose"):
             # Short pages are joined, so that a text is long enough to be judged; sides are kept apart.
             of = side(f"{kind}/{file.relative_to(path)}")
             joined[of] = joined.get(of, "") + "\n\n" + text
-            if sum(map(len, joined.values())) > 900_000:
+            if sum(map(len, joined.values())) > 600_000:
                 break
         elif 400 <= len(text):
             for cut in pieces(text, rng, 3):
@@ -128,8 +130,9 @@ def folder(path, kind):
                 taken += 1
             if taken >= cap:
                 break
+    few = kind.endswith("-ui")
     for of, text in joined.items():
-        for cut in pieces(text, rng, 44 if of == "fit" else 20):
+        for cut in pieces(text, rng, (10 if few else 30) if of == "fit" else (5 if few else 14)):
             yield kind, f"={of}", cut
 
 
@@ -164,7 +167,7 @@ def made():
         "made-paths": lambda: "\n".join("/".join(["", "home", "u"] + rng.choices(words, k=rng.randint(2, 6))) + rng.choice([".rs", ".py", ".json", ".tsx"]) + f":{rng.randint(1, 900)}" for _ in range(rng.randint(40, 120))),
     }
     for kind, make in makers.items():
-        for at in range(40):
+        for at in range(60):
             yield kind, f"{kind}/{at}", make()
 
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use plimsoll::Tokens;
 use plimsoll::budget::ByKind;
+use plimsoll::compact::Carried;
 
 use crate::args::ColorWhen;
 
@@ -147,6 +148,21 @@ pub(crate) fn percent(part: Tokens, whole: Tokens) -> String {
     }
     let share = u128::from(part.0) * 100 / u128::from(whole.0);
     if share == 0 { "<1 %".to_owned() } else { format!("{share} %") }
+}
+
+/// What a summary carries verbatim: each count, with the word for one and for many.
+pub(crate) const fn carried_counts(carried: &Carried) -> [(usize, &'static str, &'static str); 9] {
+    [
+        (carried.user_messages, "user message", "user messages"),
+        (carried.constraints, "constraint among them", "constraints among them"),
+        (carried.items, "item touched", "items touched"),
+        (carried.commands, "command", "commands"),
+        (carried.errors, "error", "errors"),
+        (carried.open_todos, "open to-do", "open to-dos"),
+        (carried.notes, "note of the model", "notes of the model"),
+        (carried.identifiers, "identifier", "identifiers"),
+        (carried.pending_calls, "pending call", "pending calls"),
+    ]
 }
 
 /// Something under way. Dropping it takes its line away again.

@@ -5,11 +5,13 @@ use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use plimsoll::model::collect::{CollectError, Collection, refresh};
 use plimsoll::model::{Catalogue, UserCatalogue};
 
+use crate::clock::date;
+use crate::file::private_folder;
 use crate::{EngineError, write_whole};
 
 /// The collection that a refresh takes: models.dev's, which a site serves as one file.
@@ -105,6 +107,18 @@ impl CatalogueFiles {
         }
     }
 
+    /// Reads the catalogue where a mistake in the user's file must not stop anything: it is given beside the catalogue without
+    /// the user's lines.
+    pub fn load_anyway(&self) -> (Catalogue, Option<CatalogueFileError>) {
+        match self.load() {
+            Ok(catalogue) => (catalogue, None),
+            Err(mistake) => {
+                let without = Self { user: None, refreshed: self.refreshed.clone() };
+                (without.load().unwrap_or_default(), Some(mistake))
+            }
+        }
+    }
+
     /// Refreshes the catalogue from models.dev's `api.json`, which came from `from`, and keeps the result. Gives the file, and
     /// how many models are known now.
     ///
@@ -119,29 +133,17 @@ impl CatalogueFiles {
         let catalogue = Catalogue::from_text(text.clone()).map_err(|error| wrong(error.into()))?;
         if let Some(folder) = path.parent() {
             let failed = |source| EngineError::Write { path: folder.to_path_buf(), source };
-            fs::create_dir_all(folder).map_err(failed)?;
+            private_folder(folder).map_err(failed)?;
         }
         write_whole(path, text.as_bytes())?;
         Ok((path.clone(), catalogue.models().count()))
     }
 }
 
-/// A day in universal time as `2026-11-30`, reckoned as in Howard Hinnant's "chrono-compatible low-level date algorithms".
-fn date(time: SystemTime) -> String {
-    let seconds = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or(Duration::ZERO).as_secs();
-    let days = seconds / 86_400 + 719_468;
-    let (era, day_of_era) = (days / 146_097, days % 146_097);
-    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * shifted + 2) / 5 + 1;
-    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
-    let year = era * 400 + year_of_era + u64::from(month <= 2);
-    format!("{year:04}-{month:02}-{day:02}")
-}
-
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use plimsoll::Tokens;
 
     use super::*;
@@ -174,6 +176,9 @@ mod tests {
         fs::write(folder.path().join("models.jsonl"), "\n{\"model\":\"m\",\"window\":1}\n").unwrap();
         let error = files.load().unwrap_err().to_string();
         assert!(error.contains("models.jsonl, line 2: unknown field `window`"), "{error}");
+        let (catalogue, mistake) = files.load_anyway();
+        assert_eq!(mistake.unwrap().to_string(), error);
+        assert!(catalogue.limit_or_default("gpt-4o").is_known());
     }
 
     #[test]
@@ -183,6 +188,11 @@ mod tests {
         let known = || files.load().unwrap().limit_or_default("gpt-99").tokens == Tokens(7_000);
         let (path, models) = files.update(API, "api.json", at(4_000_000_000)).unwrap();
         assert!(known() && models > 1_000);
+        #[cfg(unix)]
+        for made in [path.as_path(), path.parent().unwrap()] {
+            use std::os::unix::fs::PermissionsExt as _;
+            assert_eq!(fs::metadata(made).unwrap().permissions().mode() & 0o077, 0, "{}", made.display());
+        }
         // What is older than the program itself says nothing.
         files.update(API, "api.json", at(1_000_000_000)).unwrap();
         assert!(!known());
@@ -198,11 +208,5 @@ mod tests {
         let error = files.update(b"<html>", "https://example.org/x", at(0)).unwrap_err().to_string();
         assert!(error.starts_with("https://example.org/x: models.dev's collection is not JSON"), "{error}");
         assert!(!folder.path().join("cache").exists());
-    }
-
-    #[test]
-    fn days_are_civil() {
-        assert_eq!(date(at(951_782_400)), "2000-02-29");
-        assert_eq!(date(at(1_796_019_030)), "2026-11-30");
     }
 }

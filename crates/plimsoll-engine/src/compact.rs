@@ -15,6 +15,7 @@ use plimsoll_store::Store;
 
 pub(crate) use self::write::removed_bytes;
 use self::write::{EXTRACT, Made, Text, archive, make};
+use crate::judge::measured;
 use crate::report::{CountedBy, Outcome, Report};
 use crate::summarise::{Aborted, Asked, Cancel, Job, Progress, Service, Summariser, Summary, request, summarise};
 use crate::{EngineError, judge, reduce};
@@ -174,8 +175,7 @@ fn begin(
 ) -> Result<Begun, EngineError> {
     stage("counting");
     let judged = judge(document, options);
-    let mut meter = Meter::new(Counting::for_model(judged.model.as_deref()));
-    let measure = meter.measure(document);
+    let (mut meter, measure) = measured(document, judged.model.as_deref());
     let transcript = document.transcript();
     let mut report = Report {
         outcome: Outcome::Skipped,
@@ -184,7 +184,7 @@ fn begin(
         model: judged.model.clone(),
         tokens_before: measure.total,
         tokens_after: measure.total,
-        counting: CountedBy { method: measure.method, tokenizer: meter.count().name().to_owned() },
+        counting: CountedBy::of(&measure, &meter),
         window: judged.window.tokens,
         window_source: judged.window.source.to_string(),
         target: options.target_tokens.unwrap_or(judged.thresholds.target),

@@ -10,8 +10,9 @@ use plimsoll::transcript::{BlockKind, Bond, BondKind, Message, Obligations};
 use plimsoll::wire::{Document, Format, OddityKind};
 use serde::Serialize;
 
+use crate::judge::measured;
 use crate::report::CountedBy;
-use crate::{CompactOptions, judge};
+use crate::{CompactOptions, Judged, judge};
 
 pub use picture::{LargeResult, Moment, Picture, picture};
 
@@ -98,35 +99,54 @@ pub struct Odd {
 
 /// Measures a document and says what fills its context, judged as a compaction would judge it.
 pub fn context(document: &Document<'_>, options: &CompactOptions) -> Context {
-    let judged = judge(document, options);
-    let mut meter = Meter::new(Counting::for_model(judged.model.as_deref()));
-    let measure = meter.measure(document);
-    let obligations = Obligations::of(document.transcript());
-    let thresholds = &judged.thresholds;
-    Context {
-        format: document.format(),
-        model: judged.model,
-        tokens: measure.total,
-        counting: CountedBy { method: measure.method, tokenizer: meter.count().name().to_owned() },
-        window: judged.window.tokens,
-        window_source: judged.window.source.to_string(),
-        budget: thresholds.budget,
-        thresholds: Marks {
-            warn: thresholds.warn,
-            prepare: thresholds.prepare,
-            compact: thresholds.compact,
-            hard: thresholds.hard,
-            target: thresholds.target,
-        },
-        system: measure.system,
-        tools: measure.tools,
-        by_role: measure.by_role,
-        by_kind: measure.by_kind,
-        messages: document.transcript().messages.len(),
-        unrecorded: measure.unrecorded,
-        largest: largest(document, &measure, &obligations),
-        orphans: obligations.orphans().len(),
-        oddities: oddities(document),
+    Measured::of(document, options).context()
+}
+
+/// A document with all that is found out about it once, whatever of it is shown.
+struct Measured<'d, 'b> {
+    document: &'d Document<'b>,
+    judged: Judged,
+    meter: Meter<Counting>,
+    measure: Measure,
+    obligations: Obligations,
+}
+
+impl<'d, 'b> Measured<'d, 'b> {
+    fn of(document: &'d Document<'b>, options: &CompactOptions) -> Self {
+        let judged = judge(document, options);
+        let (meter, measure) = measured(document, judged.model.as_deref());
+        let obligations = Obligations::of(document.transcript());
+        Self { document, judged, meter, measure, obligations }
+    }
+
+    fn context(&self) -> Context {
+        let Self { document, judged, meter, measure, obligations } = self;
+        let thresholds = &judged.thresholds;
+        Context {
+            format: document.format(),
+            model: judged.model.clone(),
+            tokens: measure.total,
+            counting: CountedBy::of(measure, meter),
+            window: judged.window.tokens,
+            window_source: judged.window.source.to_string(),
+            budget: thresholds.budget,
+            thresholds: Marks {
+                warn: thresholds.warn,
+                prepare: thresholds.prepare,
+                compact: thresholds.compact,
+                hard: thresholds.hard,
+                target: thresholds.target,
+            },
+            system: measure.system,
+            tools: measure.tools,
+            by_role: measure.by_role,
+            by_kind: measure.by_kind,
+            messages: document.transcript().messages.len(),
+            unrecorded: measure.unrecorded,
+            largest: largest(document, measure, obligations),
+            orphans: obligations.orphans().len(),
+            oddities: oddities(document),
+        }
     }
 }
 

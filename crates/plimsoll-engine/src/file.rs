@@ -124,6 +124,18 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), EngineError> {
     sync_folder(folder).map_err(failed)
 }
 
+/// Makes a directory, and those above it, readable by their owner alone. One that is there stays as it is.
+pub(crate) fn private_folder(folder: &Path) -> io::Result<()> {
+    if folder.as_os_str().is_empty() || folder.is_dir() {
+        return Ok(());
+    }
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder)
+}
+
 /// Changes an input file in place: a backup is kept beside it, and a file that changed since it was read is refused.
 ///
 /// Where the new content only continues the old one, it is appended, so that a program which has the file open goes on

@@ -1,9 +1,10 @@
 //! By which limits a document is judged, and who says so.
 
 use plimsoll::Tokens;
-use plimsoll::budget::{Capacity, Thresholds, threshold};
+use plimsoll::budget::{Capacity, Count as _, Counting, Measure, Meter, Thresholds, learned, threshold};
 use plimsoll::compact::CacheCost;
 use plimsoll::model::{Endpoint, Limit, Limits, Lookup, Source, resolve_limits};
+use plimsoll::token::Method;
 use plimsoll::wire::Document;
 
 use crate::CompactOptions;
@@ -19,6 +20,25 @@ pub struct Judged {
     pub thresholds: Thresholds,
     /// What cached input costs: after how many turns a rewritten prefix has paid for itself depends on it.
     pub cache: CacheCost,
+}
+
+/// Measures a document as its model counts. Where counts are estimates, they are corrected by what usage in the document itself
+/// teaches, if that is nearer than the estimate is.
+pub(crate) fn measured(document: &Document<'_>, model: Option<&str>) -> (Meter<Counting>, Measure) {
+    let mut meter = Meter::new(Counting::for_model(model));
+    let measure = meter.measure(document);
+    let plain = meter.count();
+    let Some(model) = model.filter(|_| plain.method() == Method::Estimated) else {
+        return (meter, measure);
+    };
+    let corrected = plain.clone().calibrated(&learned(document, &measure, model));
+    let is_nearer = corrected.counter().margin_percent() < plain.counter().margin_percent();
+    if corrected.method() != Method::Calibrated || !is_nearer {
+        return (meter, measure);
+    }
+    let mut meter = Meter::new(corrected);
+    let measure = meter.measure(document);
+    (meter, measure)
 }
 
 /// Settles by which limits a document is judged: the user's, then what the program recorded, then the catalogue's.

@@ -18,6 +18,7 @@ pub mod spill;
 pub mod summarise;
 
 mod catalogue;
+mod clock;
 mod compact;
 mod context;
 mod error;

@@ -1,6 +1,7 @@
 //! What is told of a compaction: the report that `compact --json` prints.
 
 use plimsoll::Tokens;
+use plimsoll::budget::{Counting, Measure, Meter};
 use plimsoll::compact::Carried;
 use plimsoll::token::Method;
 use plimsoll::transcript::Usage;
@@ -29,6 +30,26 @@ pub struct CountedBy {
     pub method: Method,
     /// The tokenizer's or estimator's name.
     pub tokenizer: String,
+    /// How far off a calibrated count may be either way, in percent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub margin_percent: Option<u32>,
+}
+
+impl CountedBy {
+    /// The method, with how far off a calibrated count may be: `calibrated ±3 %`.
+    pub fn words(&self) -> String {
+        self.margin_percent.map_or_else(|| self.method.to_string(), |margin| format!("{} ±{margin} %", self.method))
+    }
+
+    pub(crate) fn of(measure: &Measure, meter: &Meter<Counting>) -> Self {
+        let counter = meter.count().counter();
+        let calibrated = counter.method() == Method::Calibrated;
+        Self {
+            method: measure.method,
+            tokenizer: counter.name().to_owned(),
+            margin_percent: calibrated.then(|| counter.margin_percent()),
+        }
+    }
 }
 
 /// What `compact --json` prints. Field names are stable: `docs/json.md`.

@@ -16,7 +16,7 @@ use plimsoll_engine::{
 
 use crate::args::{CompactArgs, Global};
 use crate::cmd::summarizer::{Own, interruptible, show};
-use crate::output::{Output, bar, percent, plain, style};
+use crate::output::{Output, bar, carried_counts, percent, plain, style};
 use crate::resolve::{
     About as _, Done, Usage, catalogue, config, input, input_name, limit, named, output_path, parse_options,
     profile_folder, store_of,
@@ -63,7 +63,12 @@ pub(crate) fn run(arguments: &CompactArgs, global: &Global, output: &mut Output)
         compact(&document, &options, store.as_ref(), SystemTime::now(), &|stage| progress.stage(stage))
             .about(&name)?
     } else {
-        let own = Own { model: options.model.as_deref(), window: options.window, max_output: options.max_output };
+        let own = Own {
+            model: options.model.as_deref(),
+            window: options.window,
+            max_output: options.max_output,
+            catalogue: &options.catalogue,
+        };
         let summariser = arguments.summarizer.build(&choice, &config, &document, own)?;
         let cancel = Cancel::default();
         let writing = Writing { summariser: &*summariser, cancel: &cancel, progress: &|step| show(&progress, &step) };
@@ -137,7 +142,7 @@ fn shown(name: &str, report: &Report, written: Option<&str>, dry_run: bool) -> S
         plain(name),
         report.format,
         plain(model),
-        report.counting.method,
+        report.counting.words(),
         report.counting.tokenizer
     );
     let reason = report.reason.as_deref().unwrap_or_default();
@@ -276,18 +281,7 @@ fn left_out_words(reductions: &Reductions) -> String {
 }
 
 fn carried_words(carried: &Carried) -> String {
-    let counts = [
-        (carried.user_messages, "user message", "user messages"),
-        (carried.constraints, "constraint among them", "constraints among them"),
-        (carried.items, "item touched", "items touched"),
-        (carried.commands, "command", "commands"),
-        (carried.errors, "error", "errors"),
-        (carried.open_todos, "open to-do", "open to-dos"),
-        (carried.notes, "note of the model", "notes of the model"),
-        (carried.identifiers, "identifier", "identifiers"),
-        (carried.pending_calls, "pending call", "pending calls"),
-    ];
-    let mut words = counted(&counts);
+    let mut words = counted(&carried_counts(carried));
     if carried.left_out > 0 {
         words.push(format!("{} more by recall only", carried.left_out));
     }

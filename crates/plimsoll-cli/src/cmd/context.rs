@@ -82,7 +82,7 @@ fn shown(name: &str, context: &Context) -> String {
         context.format,
         plain(model),
         context.messages,
-        context.counting.method,
+        context.counting.words(),
         context.counting.tokenizer
     );
     let used = context.tokens + context.unrecorded.unwrap_or_default();

@@ -1,6 +1,8 @@
 //! `plimsoll count`: tokens of text or of transcripts, and how they were counted.
 
 mod own;
+#[cfg(feature = "tokenizer-json")]
+mod tekken;
 
 use std::path::{Path, PathBuf};
 

@@ -96,7 +96,7 @@ fn examine(global: &Global, stage: &dyn Fn(&str)) -> Examination {
     }
     let log = config.log().map(PathBuf::from).or_else(|| log_path(lookup));
     examination.extend(doctor::log(log.as_deref(), now));
-    examination.extend(doctor::models(&doctor::configured_models(&lookup)));
+    examination.extend(doctor::models(&doctor::configured_models(&lookup), &resolve::catalogue_files(global)));
     examination.extend(doctor::clock(now, newest, None));
     examination
 }

@@ -18,7 +18,7 @@ use plimsoll::cap::Shape;
 use plimsoll_engine::hook::{HookAnswer, HookEvent, HookSetup, LARGEST_INPUT, answer, log, log_path};
 
 use crate::args::Global;
-use crate::resolve::{config, store_of};
+use crate::resolve::{catalogue_files, config, store_of};
 
 /// Answer a hook of an agent program
 ///
@@ -83,7 +83,8 @@ fn work(event: HookEvent, global: &Global) -> Result<HookAnswer> {
     }
     let shape = if config.classic() { Shape::Classic } else { Shape::Default };
     let policy = config.policy();
-    let setup = HookSetup { store: &store, cap: config.cap(), shape, policy, now: SystemTime::now() };
+    let (catalogue, now) = (catalogue_files(global), SystemTime::now());
+    let setup = HookSetup { store: &store, cap: config.cap(), shape, policy, catalogue, now };
     Ok(answer(event, &input, &setup)?)
 }
 

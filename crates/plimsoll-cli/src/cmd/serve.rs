@@ -19,7 +19,7 @@ use plimsoll_server::gateway::{Gateway, Keep, Keys, Options, Sink, Upstream};
 
 use crate::args::{Global, size, tokens};
 use crate::output::{Output, plain};
-use crate::resolve::{Done, Usage, config, tenant_store};
+use crate::resolve::{Done, Usage, catalogue, config, tenant_store};
 
 /// Put a gateway in front of models: conversations stay inside their windows, everything else passes as it is
 ///
@@ -114,7 +114,8 @@ impl GatewayArgs {
             return Ok(options);
         }
         let config = config(global)?;
-        let session = self.session(&config, recaller)?;
+        let mut session = self.session(&config, recaller)?;
+        session.catalogue = catalogue(global)?;
         // What is wrong with the store is said now, and not at the first request.
         tenant_store(&config, None)?;
         let stores = move |tenant: Option<&str>| tenant_store(&config, tenant).map_err(|error| error.to_string());

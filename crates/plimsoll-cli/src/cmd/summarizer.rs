@@ -40,12 +40,13 @@ pub(crate) struct SummarizerArgs {
     pub(crate) summarizer_timeout: u64,
 }
 
-/// What the conversation's own model can take, where the user says it.
+/// What the conversation's own model can take, where the user says it, and what is known of models.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Own<'o> {
     pub(crate) model: Option<&'o str>,
     pub(crate) window: Option<Tokens>,
     pub(crate) max_output: Option<Tokens>,
+    pub(crate) catalogue: &'o Catalogue,
 }
 
 impl SummarizerArgs {
@@ -76,7 +77,7 @@ impl SummarizerArgs {
         let same = *choice == Choice::Same;
         let window = self.summarizer_window.map(Tokens).or_else(|| config.summarizer_window());
         let window = window.or(own.window.filter(|_| same));
-        let (window, max_output) = limits(&model, window, own.max_output.filter(|_| same), base);
+        let (window, max_output) = limits(own.catalogue, &model, window, own.max_output.filter(|_| same), base);
         let mut patience = Patience::default();
         patience.total = Duration::from_secs(self.summarizer_timeout);
         let remote = remote.with_limits(window, max_output).with_key(self.key(config, variable(api)));
@@ -101,6 +102,7 @@ impl SummarizerArgs {
 
 /// What a model can take: as the user says, else as it is known. A famous name on a private server means little.
 fn limits(
+    catalogue: &Catalogue,
     model: &str,
     window: Option<Tokens>,
     max_output: Option<Tokens>,
@@ -108,8 +110,7 @@ fn limits(
 ) -> (Option<Tokens>, Option<Tokens>) {
     let number = |tokens: Option<Tokens>| tokens.map(|tokens| tokens.0);
     let user = Limits::stated(&Source::User, number(window), None, number(max_output));
-    let known =
-        if let Lookup::Known(limits) = Catalogue::embedded().lookup(model) { limits } else { Limits::default() };
+    let known = if let Lookup::Known(limits) = catalogue.lookup(model) { limits } else { Limits::default() };
     let endpoint = base.map_or(Endpoint::Public, Endpoint::of_url);
     let fallback = plimsoll::model::DEFAULT_LIMIT;
     let limits = resolve_limits(Some(&user), None, Some(&known), endpoint, fallback);
@@ -174,11 +175,12 @@ mod tests {
 
     #[test]
     fn a_famous_name_on_a_private_server_does_not_bring_its_window() {
-        let known = limits("gpt-4o", None, None, None);
+        let limits = |model: &str, window, base| limits(&Catalogue::embedded(), model, window, None, base);
+        let known = limits("gpt-4o", None, None);
         assert_eq!(known.0, Some(Tokens(128_000)));
-        let private = limits("claude-sonnet-4-5", None, None, Some("http://127.0.0.1:8080"));
+        let private = limits("claude-sonnet-4-5", None, Some("http://127.0.0.1:8080"));
         assert!(private.0.is_none_or(|window| window <= Tokens(128_000)), "{private:?}");
-        let said = limits("claude-sonnet-4-5", Some(Tokens(8_192)), None, Some("http://127.0.0.1:8080"));
+        let said = limits("claude-sonnet-4-5", Some(Tokens(8_192)), Some("http://127.0.0.1:8080"));
         assert_eq!(said.0, Some(Tokens(8_192)));
     }
 

@@ -6,7 +6,7 @@ use plimsoll_engine::{Context, Outcome, Picture};
 
 use super::html::Html;
 use super::{About, section, share};
-use crate::output::percent;
+use crate::output::{carried_counts, percent};
 
 /// What `plimsoll compact` would do now.
 pub(super) fn compaction(html: &mut Html, about: &About<'_>, picture: &Picture) {
@@ -90,19 +90,8 @@ fn row(
 
 /// What the summary would carry verbatim.
 fn chips(html: &mut Html, carried: &Carried) {
-    let counts = [
-        (carried.user_messages, "message of the user", "messages of the user"),
-        (carried.constraints, "constraint among them", "constraints among them"),
-        (carried.items, "file or other item", "files and other items"),
-        (carried.commands, "command", "commands"),
-        (carried.errors, "error", "errors"),
-        (carried.open_todos, "open to-do", "open to-dos"),
-        (carried.notes, "note of the model", "notes of the model"),
-        (carried.identifiers, "identifier", "identifiers"),
-        (carried.pending_calls, "pending call", "pending calls"),
-    ];
     html.raw("<p class=\"carried\">It would carry</p><ul class=\"chips\">");
-    for (count, one, many) in counts.into_iter().filter(|(count, ..)| *count > 0) {
+    for (count, one, many) in carried_counts(carried).into_iter().filter(|(count, ..)| *count > 0) {
         html.raw("<li><b>").show(count).raw("</b> ").raw(if count == 1 { one } else { many }).raw("</li>");
     }
     if carried.left_out > 0 {

@@ -5,12 +5,12 @@ use std::time::SystemTime;
 
 use plimsoll::budget::{Counting, Meter};
 use plimsoll::cap::{Marker, for_budget};
-use plimsoll::transcript::{Author, BlockKind, Message, Obligations, ToolResult, typed_words};
+use plimsoll::transcript::{Author, BlockKind, Message, ToolResult, typed_words};
 use plimsoll::wire::{Document, Text};
 use plimsoll::{Bytes, Tokens};
 
-use super::{Context, about, context};
-use crate::{CompactOptions, EngineError, Outcome, Report, compact, judge};
+use super::{Context, Measured, about};
+use crate::{CompactOptions, EngineError, Outcome, Report, compact};
 
 /// How many of the largest results are shown.
 const RESULTS: usize = 12;
@@ -77,33 +77,31 @@ pub struct LargeResult {
     pub leaves: bool,
 }
 
-/// Looks at a document message by message, judged as [`context`] judges it.
+/// Looks at a document message by message, judged as [`context`](super::context) judges it.
 ///
 /// # Errors
 /// [`EngineError`] if it cannot be planned what a compaction would do.
 pub fn picture(document: &Document<'_>, options: &CompactOptions) -> Result<Picture, EngineError> {
     // Without a store nothing is stored, and nothing is written here.
     let compaction = compact(document, options, None, SystemTime::UNIX_EPOCH, &|_| {})?.report;
-    let judged = judge(document, options);
-    let mut meter = Meter::new(Counting::for_model(judged.model.as_deref()));
-    let measure = meter.measure(document);
+    let measured = Measured::of(document, options);
+    let Measured { judged, meter, measure, obligations, .. } = &measured;
     let messages = &document.transcript().messages;
-    let obligations = Obligations::of(document.transcript());
     let tail = match compaction.outcome {
         Outcome::Applied => messages.len().saturating_sub(compaction.kept_tail_messages),
         _ => 0,
     };
     let moments = messages.iter().enumerate().map(|(index, message)| {
-        let (kind, tool) = about(index, messages, &obligations);
+        let (kind, tool) = about(index, messages, obligations);
         let (tokens, leaves) = (measure.message(index), index < tail);
         let (role, author, words) = (message.role.name(), message.author, words(message));
         let tool = tool.map(|tool| line(&tool));
         Moment { message: index, role, author, kind, tool, tokens, words, leaves }
     });
     Ok(Picture {
-        context: context(document, options),
+        context: measured.context(),
         moments: moments.collect(),
-        results: results(messages, &meter, tail),
+        results: results(messages, meter, tail),
         compaction,
         cap: for_budget(judged.thresholds.budget).bytes(),
     })

@@ -3,10 +3,11 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use plimsoll::model::{Catalogue, Lookup};
+use plimsoll::model::Lookup;
 use serde::Deserialize;
 
 use super::Check;
+use crate::CatalogueFiles;
 
 const AREA: &str = "models";
 /// What Claude Code's own short names stand for changes from version to version.
@@ -40,14 +41,19 @@ struct Settings {
     model: Option<String>,
 }
 
-/// Judges models by name, each with where it is configured.
-pub fn models(configured: &[(String, String)]) -> Vec<Check> {
-    let catalogue = Catalogue::embedded();
+/// Judges models by name, each with where it is configured, by the catalogue and the user's lines in it.
+pub fn models(configured: &[(String, String)], files: &CatalogueFiles) -> Vec<Check> {
+    let (catalogue, mistake) = files.load_anyway();
+    let fix = "until then no command that counts or compacts runs";
+    let mistake = mistake.map(|mistake| Check::fail(AREA, mistake.to_string(), fix));
     let judged = configured.iter().map(|(name, place)| {
         let plain = name.split('[').next().unwrap_or(name);
         match catalogue.lookup(name) {
             Lookup::Known(limits) => match limits.context_window.or(limits.max_input) {
-                Some(window) => Check::ok(AREA, format!("{name} ({place}) has a window of {} tokens", window.tokens)),
+                Some(window) => {
+                    let (tokens, source) = (window.tokens, window.source);
+                    Check::ok(AREA, format!("{name} ({place}) has a window of {tokens} tokens ({source})"))
+                }
                 None => {
                     Check::warn(AREA, format!("the window of {name} ({place}) is not known"), "give --window TOKENS")
                 }
@@ -58,11 +64,11 @@ pub fn models(configured: &[(String, String)]) -> Vec<Check> {
             Lookup::Unknown => Check::warn(
                 AREA,
                 format!("{name} ({place}) is not known, so {} tokens are assumed", plimsoll::model::DEFAULT_LIMIT),
-                "give --window TOKENS, or --model with a known name; `plimsoll models` lists them",
+                "give --window TOKENS, or say its limits in models.jsonl beside the configuration; `plimsoll models` lists what is known",
             ),
         }
     });
-    judged.collect()
+    mistake.into_iter().chain(judged).collect()
 }
 
 #[cfg(test)]
@@ -95,11 +101,28 @@ mod tests {
 
     #[test]
     fn a_model_without_a_known_window_is_told() {
-        let level = |name: &str| models(&[(name.to_owned(), "config.toml".to_owned())])[0].level;
+        let files = CatalogueFiles::default();
+        let level = |name: &str| models(&[(name.to_owned(), "config.toml".to_owned())], &files)[0].level;
         assert_eq!(level("claude-sonnet-4-5"), Level::Ok);
         assert_eq!(level("sonnet"), Level::Note);
         assert_eq!(level("sonnet[1m]"), Level::Note);
         assert_eq!(level("our-own-finetune"), Level::Warn);
-        assert!(models(&[]).is_empty());
+        assert!(models(&[], &files).is_empty());
+    }
+
+    #[test]
+    fn the_users_lines_count_and_a_mistake_in_them_is_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("models.jsonl");
+        let files = CatalogueFiles { user: Some(path.clone()), refreshed: None };
+        let configured = [("our-own-finetune".to_owned(), "config.toml".to_owned())];
+        std::fs::write(&path, "{\"model\":\"our-own-finetune\",\"context_window\":40960}\n").unwrap();
+        let checks = models(&configured, &files);
+        assert_eq!(checks.len(), 1);
+        assert_eq!(checks[0].says, "our-own-finetune (config.toml) has a window of 41.0K tokens (user)");
+        std::fs::write(&path, "{\"model\":\"our-own-finetune\",\"window\":40960}\n").unwrap();
+        let checks = models(&configured, &files);
+        assert_eq!((checks[0].level, checks[1].level), (Level::Fail, Level::Warn));
+        assert!(checks[0].says.contains("models.jsonl, line 1"), "{}", checks[0].says);
     }
 }

@@ -29,6 +29,7 @@ use plimsoll_store::{Store, StoreError};
 pub(crate) use log::state_folder;
 pub use log::{log, log_path};
 
+use crate::CatalogueFiles;
 use answer::{Answer, cap_answer, may_exceed};
 use input::HookInput;
 
@@ -93,6 +94,8 @@ pub struct HookSetup<'s> {
     pub shape: Shape,
     /// What of a window input may use.
     pub policy: Policy,
+    /// Where the catalogue and the user's lines in it are; they are read where a window has to be looked up.
+    pub catalogue: CatalogueFiles,
     /// The present time.
     pub now: SystemTime,
 }
@@ -170,7 +173,7 @@ pub enum HookFault {
 /// let store = Store::memory();
 /// let setup = HookSetup {
 ///     store: &store, cap: Some(Bytes(2_048)), shape: Default::default(), policy: Default::default(),
-///     now: SystemTime::now(),
+///     catalogue: Default::default(), now: SystemTime::now(),
 /// };
 /// let said = answer(HookEvent::PostToolUse, input.as_bytes(), &setup)?.output;
 /// let said = String::from_utf8(said)?;
@@ -195,7 +198,8 @@ pub fn answer(event: HookEvent, input: &[u8], setup: &HookSetup<'_>) -> Result<H
         }
         HookEvent::SessionStart => session_start(read, setup),
         HookEvent::StatusLine => {
-            let line = status::status(read);
+            // Nobody reads a warning every few seconds.
+            let line = status::status(read, || setup.catalogue.load_anyway().0);
             let output = if line.is_empty() { Vec::new() } else { format!("{line}\n").into_bytes() };
             Ok(HookAnswer { output, warning: None })
         }
@@ -210,15 +214,18 @@ fn post_tool_use(document: &[u8], input: HookInput<'_, '_>, setup: &HookSetup<'_
     if !may_exceed(response.span(), least) {
         return Ok(HookAnswer::default());
     }
-    let limit = if let Some(cap) = setup.cap {
-        Cap::Bytes(cap)
+    let (limit, mistake) = if let Some(cap) = setup.cap {
+        (Cap::Bytes(cap), None)
     } else {
         let said = input.text("model").map(std::borrow::Cow::into_owned);
-        let model = said.or_else(|| tail::LastAnswer::read(&input.transcript()?).model);
-        tail::cap(model.as_deref(), &setup.policy)
+        let last = input.transcript().map(|path| tail::LastAnswer::read(&path)).unwrap_or_default();
+        let model = said.or(last.model);
+        let (catalogue, mistake) = setup.catalogue.load_anyway();
+        (tail::cap(&catalogue, model.as_deref(), last.window, &setup.policy), mistake)
     };
+    let mistake = mistake.map(|mistake| mistake.to_string());
     if !may_exceed(response.span(), limit) {
-        return Ok(HookAnswer::default());
+        return Ok(HookAnswer { output: Vec::new(), warning: mistake });
     }
     let tool = input.text("tool_name").unwrap_or_default();
     let session = SessionId::new(&input.needed("session_id")?);
@@ -233,7 +240,7 @@ fn post_tool_use(document: &[u8], input: HookInput<'_, '_>, setup: &HookSetup<'_
         now: setup.now,
     };
     let Some(capped) = cap_answer(document, response, limit, &answer, setup.store)? else {
-        return Ok(HookAnswer::default());
+        return Ok(HookAnswer { output: Vec::new(), warning: mistake });
     };
     let mut output = br#"{"hookSpecificOutput":{"hookEventName":"PostToolUse","#.to_vec();
     if let Some(note) = &capped.note {
@@ -243,7 +250,7 @@ fn post_tool_use(document: &[u8], input: HookInput<'_, '_>, setup: &HookSetup<'_
     output.extend_from_slice(&capped.response);
     output.extend_from_slice(b"}}");
     let warning = capped.fault.map(|fault| format!("{tool} of {session}: a result could not be stored: {fault}"));
-    Ok(HookAnswer { output, warning })
+    Ok(HookAnswer { output, warning: warning.or(mistake) })
 }
 
 /// The directory that holds the store's files, if it has one on this machine.

@@ -1,6 +1,7 @@
 //! The status line: the model, and how full its context is.
 
 use plimsoll::Tokens;
+use plimsoll::model::Catalogue;
 use plimsoll::wire::Value;
 
 use super::input::HookInput;
@@ -10,7 +11,9 @@ use super::tail::{LastAnswer, window};
 const LONGEST: usize = 160;
 
 /// Writes the status line. What the program says of its context goes before what its session file tells.
-pub(super) fn status(input: HookInput<'_, '_>) -> String {
+///
+/// The catalogue is only read where a window is to be looked up.
+pub(super) fn status(input: HookInput<'_, '_>, catalogue: impl FnOnce() -> Catalogue) -> String {
     let model = input.get("model");
     let id = model.and_then(|model| text(model.get("id")).or_else(|| text(Some(model))));
     let name = model.and_then(|model| text(model.get("display_name"))).or_else(|| id.clone());
@@ -20,8 +23,8 @@ pub(super) fn status(input: HookInput<'_, '_>) -> String {
     });
     let context = said.or_else(|| {
         let last = LastAnswer::read(&input.transcript()?);
-        let window = last.window.unwrap_or_else(|| window(id.as_deref().or(last.model.as_deref())));
-        Some((last.context?, window))
+        let context = last.context?;
+        Some((context, window(&catalogue(), id.as_deref().or(last.model.as_deref()), last.window)))
     });
     line(name.as_deref(), context)
 }
@@ -59,7 +62,7 @@ mod tests {
 
     fn of(json: &str) -> String {
         let mut tape = Tape::default();
-        status(HookInput::parse(&mut tape, json.as_bytes()).unwrap())
+        status(HookInput::parse(&mut tape, json.as_bytes()).unwrap(), Catalogue::embedded)
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::path::Path;
 use plimsoll::Tokens;
 use plimsoll::budget::{Capacity, Policy, threshold};
 use plimsoll::cap::{Cap, for_budget};
-use plimsoll::model::{Catalogue, DEFAULT_LIMIT, Endpoint, Limits, Lookup, resolve_limits};
+use plimsoll::model::{Catalogue, DEFAULT_LIMIT, Endpoint, Limits, Lookup, Source, resolve_limits};
 use plimsoll::wire::{Tape, Value};
 
 /// How much of the end is read, in bytes.
@@ -88,23 +88,25 @@ fn context_of(usage: Value<'_, '_>) -> Tokens {
         .fold(Tokens::ZERO, |sum, tokens| sum + Tokens(tokens))
 }
 
-/// The window of a model: what the catalogue says, else the fallback.
-pub(super) fn window(model: Option<&str>) -> Tokens {
-    let limits = limits(model);
+/// The window of a model: what its program says, else the catalogue, else the fallback. The user's own lines in the
+/// catalogue go before what a program says.
+pub(super) fn window(catalogue: &Catalogue, model: Option<&str>, said: Option<Tokens>) -> Tokens {
+    let limits = limits(catalogue, model, said);
     limits.context_window.or(limits.max_input).map_or(DEFAULT_LIMIT, |limit| limit.tokens)
 }
 
 /// The cap that follows from a model's input budget.
-pub(super) fn cap(model: Option<&str>, policy: &Policy) -> Cap {
-    for_budget(threshold(&Capacity::from(&limits(model)), policy, None).budget)
+pub(super) fn cap(catalogue: &Catalogue, model: Option<&str>, said: Option<Tokens>, policy: &Policy) -> Cap {
+    for_budget(threshold(&Capacity::from(&limits(catalogue, model, said)), policy, None).budget)
 }
 
-fn limits(model: Option<&str>) -> Limits {
-    let known = match model.map(|model| Catalogue::embedded().lookup(model)) {
+fn limits(catalogue: &Catalogue, model: Option<&str>, said: Option<Tokens>) -> Limits {
+    let known = match model.map(|model| catalogue.lookup(model)) {
         Some(Lookup::Known(limits)) => limits,
         _ => Limits::default(),
     };
-    resolve_limits(None, None, Some(&known), Endpoint::Public, DEFAULT_LIMIT)
+    let said = Limits::stated(&Source::Server, said.map(|tokens| tokens.0), None, None);
+    resolve_limits(None, Some(&said), Some(&known), Endpoint::Public, DEFAULT_LIMIT)
 }
 
 /// Opens a regular file for reading. What is a pipe or a device is not waited for.
@@ -133,6 +135,7 @@ fn end_of(path: &Path) -> std::io::Result<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use plimsoll::Bytes;
+    use plimsoll::model::UserCatalogue;
 
     use super::*;
 
@@ -172,9 +175,21 @@ mod tests {
 
     #[test]
     fn the_cap_follows_from_the_model_within_its_bounds() {
-        let policy = Policy::default();
-        assert_eq!(cap(Some("claude-sonnet-4-5"), &policy), Cap::Bytes(Bytes(36_000)));
-        assert!(cap(None, &policy).bytes() < cap(Some("claude-sonnet-4-5"), &policy).bytes());
+        let cap = |model, said| cap(&Catalogue::embedded(), model, said, &Policy::default());
+        assert_eq!(cap(Some("claude-sonnet-4-5"), None), Cap::Bytes(Bytes(36_000)));
+        assert!(cap(None, None).bytes() < cap(Some("claude-sonnet-4-5"), None).bytes());
+        assert!(cap(Some("claude-sonnet-4-5"), Some(Tokens(64_000))).bytes() < Bytes(36_000));
+    }
+
+    #[test]
+    fn a_window_is_the_users_then_the_programs_then_the_published_one() {
+        let window = |catalogue: &Catalogue, said| window(catalogue, Some("gpt-5-codex"), said).0;
+        let published = Catalogue::embedded();
+        assert_eq!(window(&published, Some(Tokens(258_400))), 258_400);
+        assert!(window(&published, None) >= 272_000);
+        let (mine, problems) = UserCatalogue::parse(r#"{"model":"gpt-5-codex","context_window":32000}"#);
+        assert!(problems.is_empty());
+        assert_eq!(window(&published.with_user(mine), Some(Tokens(258_400))), 32_000);
     }
 
     #[cfg(unix)]

@@ -3,7 +3,14 @@ use serde_json::json;
 use super::*;
 
 fn setup(store: &Store) -> HookSetup<'_> {
-    HookSetup { store, cap: None, shape: Shape::Default, policy: Policy::default(), now: SystemTime::UNIX_EPOCH }
+    HookSetup {
+        store,
+        cap: None,
+        shape: Shape::Default,
+        policy: Policy::default(),
+        catalogue: CatalogueFiles::default(),
+        now: SystemTime::UNIX_EPOCH,
+    }
 }
 
 fn said(event: HookEvent, input: &serde_json::Value, setup: &HookSetup<'_>) -> String {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::record::Record;
 use super::{Change, InstallError, InstallPlaces, InstallPlan};
-use crate::file::{backup_path, write_whole};
+use crate::file::{backup_path, private_folder, write_whole};
 
 /// The largest file that is edited: 64 MiB.
 const LARGEST: u64 = 64 << 20;
@@ -177,10 +177,6 @@ fn make_folder(path: &Path) -> Result<Option<PathBuf>, InstallError> {
     let Some(folder) = path.parent().filter(|folder| !folder.exists()) else {
         return Ok(None);
     };
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder).map_err(|source| InstallError::Write { path: folder.to_path_buf(), source })?;
+    private_folder(folder).map_err(|source| InstallError::Write { path: folder.to_path_buf(), source })?;
     Ok(Some(folder.to_path_buf()))
 }

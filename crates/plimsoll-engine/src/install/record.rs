@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::InstallError;
-use crate::file::write_whole;
+use crate::file::{private_folder, write_whole};
 
 /// What is remembered of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,11 +69,7 @@ impl Record {
     /// Writes the record, readable by its owner alone: what stands in a file may be secret.
     pub(super) fn write(&self, folder: &Path, path: &Path) -> Result<(), InstallError> {
         let failed = |source| InstallError::Write { path: folder.to_path_buf(), source };
-        let mut builder = fs::DirBuilder::new();
-        builder.recursive(true);
-        #[cfg(unix)]
-        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-        builder.create(folder).map_err(failed)?;
+        private_folder(folder).map_err(failed)?;
         let (json, before) = names(folder, path);
         let write = |path: &Path, text: &[u8]| {
             // A new file is private; one that is there was written by us.

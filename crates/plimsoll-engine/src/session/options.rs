@@ -7,6 +7,7 @@ use std::time::{Duration, SystemTime};
 use plimsoll::budget::{Capacity, Policy};
 use plimsoll::cap::Cap;
 use plimsoll::compact::Profile;
+use plimsoll::model::Catalogue;
 
 use super::spawn::{Spawn, Threads};
 use crate::event::Event;
@@ -49,6 +50,8 @@ pub struct SessionOptions {
     /// What the model can take, where the caller knows; otherwise the catalogue is asked for the model that a request
     /// names, and 128,000 tokens are taken for an unknown one.
     pub capacity: Option<Capacity>,
+    /// What is known of models: the embedded catalogue, unless the user's lines are laid over it.
+    pub catalogue: Catalogue,
     /// Who writes summaries.
     pub summariser: Arc<dyn Summariser>,
     /// What kind of work it is.
@@ -82,6 +85,7 @@ impl Default for SessionOptions {
         Self {
             policy: Policy::default(),
             capacity: None,
+            catalogue: Catalogue::embedded(),
             summariser: Arc::new(Extract::default()),
             profile: Profile::default(),
             instructions: None,

@@ -7,7 +7,7 @@ use plimsoll::Bytes;
 use plimsoll::budget::{Capacity, Thresholds, threshold};
 use plimsoll::cap;
 use plimsoll::compact::Chain;
-use plimsoll::model::{Catalogue, Lookup as Known};
+use plimsoll::model::Lookup as Known;
 use plimsoll::transcript::BlockKind;
 use plimsoll::wire::{Document, Edit, Grown, MessageSpans, ParseOptions, parse, splice};
 
@@ -260,7 +260,7 @@ impl Inner {
     /// The thresholds of a request.
     pub(super) fn thresholds(&self, envelope: &Envelope) -> Thresholds {
         let mut capacity = self.options.capacity.unwrap_or_else(|| {
-            match envelope.model.as_deref().map(|model| Catalogue::embedded().lookup(model)) {
+            match envelope.model.as_deref().map(|model| self.options.catalogue.lookup(model)) {
                 Some(Known::Known(limits)) => Capacity::from(&limits),
                 _ => Capacity::default(),
             }

@@ -140,7 +140,7 @@ impl Anchor {
 }
 
 /// A model's name as far as it tells the tokenizer: without provider, date and context suffix.
-fn base(model: &str) -> String {
+pub(super) fn base(model: &str) -> String {
     normalise(model).base
 }
 

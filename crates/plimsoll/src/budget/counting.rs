@@ -33,20 +33,13 @@ impl Counting {
     pub fn for_model(model: Option<&str>) -> Self {
         let named = |counting: Self| Self { model: model.map(str::to_owned), ..counting };
         let hint = model.map_or(TokenizerHint::Unknown, tokenizer);
-        let (family, images) = match hint {
-            TokenizerHint::O200kBase | TokenizerHint::O200kHarmony | TokenizerHint::Cl100kBase => {
-                (Family::Generic, ImageRule::OPENAI_TILES)
-            }
-            TokenizerHint::Claude { newer: false } => (Family::Claude, ImageRule::CLAUDE),
-            TokenizerHint::Claude { newer: true } => (Family::Claude47, ImageRule::CLAUDE_4_7),
-            TokenizerHint::Gemini => (Family::Gemini, ImageRule::GEMINI),
-            // The rule that counts the most among those in use.
-            TokenizerHint::Qwen2
-            | TokenizerHint::Tekken
-            | TokenizerHint::Llama3
-            | TokenizerHint::DeepseekV3
-            | TokenizerHint::Unknown => (Family::Generic, ImageRule::CLAUDE),
+        let family = match hint {
+            TokenizerHint::Claude { newer: false } => Family::Claude,
+            TokenizerHint::Claude { newer: true } => Family::Claude47,
+            TokenizerHint::Gemini => Family::Gemini,
+            _ => Family::Generic,
         };
+        let images = ImageRule::for_model(model.unwrap_or_default());
         let counter = Encoding::of(hint).map_or_else(|| Counter::estimated(family), Counter::exact);
         named(Self { counter, images, model: None })
     }

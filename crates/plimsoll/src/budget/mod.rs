@@ -5,6 +5,7 @@ mod breaker;
 mod count;
 mod counting;
 mod feasibility;
+mod learn;
 mod measure;
 mod threshold;
 
@@ -13,5 +14,6 @@ pub use breaker::{Attempt, Breaker, Permit, Strike, Trigger};
 pub use count::{CALL_OVERHEAD, Count, MESSAGE_OVERHEAD, TOOLS_OVERHEAD};
 pub use counting::Counting;
 pub use feasibility::{Acceptance, Feasibility, accept, feasibility, tail_budget};
+pub use learn::learned;
 pub use measure::{ByKind, ByRole, Measure, Meter};
 pub use threshold::{Capacity, Level, Mark, Policy, RESERVE_CAP, TAIL_CAP, Thresholds, threshold};

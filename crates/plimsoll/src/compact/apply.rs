@@ -2,8 +2,8 @@
 
 use crate::Tokens;
 use crate::budget::{Count, MESSAGE_OVERHEAD, Meter};
-use crate::transcript::{Obligations, Role, Transcript, Violation};
-use crate::wire::{Document, Edit, Rewrite, RewriteError, SpliceError, splice};
+use crate::transcript::{CallKind, Obligations, OrphanKind, Role, Transcript, Violation};
+use crate::wire::{Document, Edit, Format, Rewrite, RewriteError, SpliceError, splice};
 
 use super::Summarise;
 
@@ -13,7 +13,8 @@ use super::Summarise;
 pub struct Applied {
     /// The edits of the document, ready for [`splice`].
     pub edits: Vec<Edit<'static>>,
-    /// What the conversation counts afterwards.
+    /// What the conversation counts afterwards. Of a program's session that is what the program sends when it resumes: it
+    /// drops calls without a result and results without a call, which stay in the file.
     pub tokens_after: Tokens,
     /// What the continuation message counts.
     pub continuation_tokens: Tokens,
@@ -101,7 +102,12 @@ pub fn apply<C: Count>(
     refuse_breaks(document, summarise.removed.clone(), &summarise.retained)?;
 
     let measure = meter.measure(document);
-    let omitted = omitted_tokens(transcript, &summarise.omitted, meter);
+    let mut unsent = passed_over(document);
+    unsent.retain(|(message, _)| !summarise.removed.contains(message) || summarise.retained.contains(message));
+    unsent.extend(&summarise.omitted);
+    unsent.sort_unstable();
+    unsent.dedup();
+    let omitted = omitted_tokens(transcript, &unsent, meter);
     let retained = summarise.retained.iter().map(|index| measure.message(*index)).sum();
     let continuation_tokens = meter.count().text(continuation) + MESSAGE_OVERHEAD;
     let next = summarise.retained.first().unwrap_or(&summarise.removed.end);
@@ -120,6 +126,26 @@ pub fn apply<C: Count>(
         tokens_after,
     })?;
     Ok(Applied { edits, tokens_after, continuation_tokens })
+}
+
+/// The blocks that a program does not send when it resumes from its session, ascending, as (message, block).
+///
+/// Claude Code drops calls without a result and results without a call; Codex drops the latter, and answers the former.
+fn passed_over(document: &Document<'_>) -> Vec<(usize, usize)> {
+    let drops_calls = match document.format() {
+        Format::ClaudeCode => true,
+        Format::Codex => false,
+        _ => return Vec::new(),
+    };
+    let obligations = Obligations::of(document.transcript());
+    let orphans = obligations.orphans().iter().filter(|orphan| match orphan.kind {
+        OrphanKind::CallWithoutResult => drops_calls,
+        OrphanKind::ResultWithoutCall => true,
+        OrphanKind::ReasoningAlone => false,
+    });
+    let open = obligations.open_calls().iter().filter(|call| drops_calls && call.kind == CallKind::Client);
+    let open = open.map(|call| (call.message, call.block));
+    orphans.map(|orphan| (orphan.message, orphan.block)).chain(open).collect()
 }
 
 /// What blocks that are left out count.

@@ -335,7 +335,7 @@ mod tests {
 
     /// A closer quoted in code truncates the summary; an unclosed opener leaks into the conversation.
     #[test]
-    fn a_closer_quoted_in_code_ends_nothing_and_an_unclosed_opener_leaks_nothing() {
+    fn mechanism_21_a_closer_quoted_in_code_ends_nothing_and_an_unclosed_opener_leaks_nothing() {
         let quoted =
             "It ends in `</summary>`:\n```xml\n<summary>a</summary>\n```\n~~~\n</analysis>\n~~~\nand goes on.";
         for raw in [

@@ -130,6 +130,16 @@ impl Limits {
         }
         self
     }
+
+    /// Those of certain sources.
+    fn of(&self, wanted: impl Fn(&Source) -> bool) -> Self {
+        let of = |limit: &Option<Limit>| limit.clone().filter(|limit| wanted(&limit.source));
+        Self {
+            context_window: of(&self.context_window),
+            max_input: of(&self.max_input),
+            max_output: of(&self.max_output),
+        }
+    }
 }
 
 /// Which of the limits a number is.
@@ -169,7 +179,8 @@ impl ModelLimit {
     }
 }
 
-/// Layers what is known of a model: the user's setting over what the server says over the catalogue over `fallback`.
+/// Layers what is known of a model: the user's setting over what the server says over the catalogue over `fallback`. What the
+/// user's own file says was merged into the catalogue's entry; it counts as the user's setting, below `user`.
 ///
 /// Each of the three limits is taken from the highest layer that states it, except that an input limit never comes
 /// from a layer that describes a smaller window. The fallback fills the window only where neither a window nor an
@@ -192,22 +203,17 @@ pub fn resolve_limits(
     endpoint: Endpoint,
     fallback: Tokens,
 ) -> Limits {
+    // What the user's own file says was merged into the entry; it is the user's word all the same.
+    let file = catalogue.map(|limits| limits.of(|source| *source == Source::User));
     let published = catalogue.map(|limits| match endpoint {
         Endpoint::Public => limits.clone(),
+        // What the name's suffix says stays.
         Endpoint::LocalOrPrivate => {
-            // What the user's own file or the name's suffix says was merged into the entry, and stays.
-            let said = |limit: &Option<Limit>| {
-                limit.clone().filter(|limit| !matches!(limit.source, Source::Catalogue { .. } | Source::Fallback))
-            };
-            Limits {
-                context_window: said(&limits.context_window),
-                max_input: said(&limits.max_input),
-                max_output: said(&limits.max_output),
-            }
+            limits.of(|source| !matches!(source, Source::Catalogue { .. } | Source::Fallback))
         }
     });
     let mut limits = user.cloned().unwrap_or_default();
-    for lower in [server, published.as_ref()].into_iter().flatten() {
+    for lower in [file.as_ref(), server, published.as_ref()].into_iter().flatten() {
         limits = limits.over(lower);
     }
     if limits.context_window.is_none() && limits.max_input.is_none() {

@@ -16,6 +16,7 @@ mod weights;
 use automaton::{CELLS, START, STEPS, class_of};
 
 use super::Family;
+use super::family::Spread;
 use crate::Tokens;
 
 #[cfg(any(test, not(feature = "o200k")))]
@@ -51,14 +52,15 @@ pub fn estimate_rough(text: &str) -> Tokens {
     Tokens::from(text.len() / 4)
 }
 
-/// Estimates the tokens of a text for a family of models, erring high by the family's margin; `None` if they are more
+/// Estimates the tokens of a text for a family of models, erring high by the family's margin for
+/// its kind of script; `None` if they are more
 /// than `limit`.
 pub(super) fn estimate(text: &str, family: Family, limit: u64) -> Option<Tokens> {
     #[cfg(feature = "o200k")]
     let (sum, unit) = (weights::sum(text, family, limit)?, weights::UNIT);
     #[cfg(not(feature = "o200k"))]
     let (sum, unit) = (cost(text.as_bytes(), costs(family)), UNIT);
-    let parts = u128::from(sum) * (1_000 + u128::from(family.margin_permille()));
+    let parts = u128::from(sum) * (1_000 + u128::from(family.margin_permille(Spread::of(text))));
     let tokens = u64::try_from(parts.div_ceil(u128::from(1_000 * unit))).unwrap_or(u64::MAX);
     let tokens = tokens.max(u64::from(!text.is_empty()));
     (tokens <= limit).then_some(Tokens(tokens))
@@ -160,6 +162,21 @@ mod tests {
             let (weighed, stepped) =
                 (estimate(&text, *family, u64::MAX).unwrap().0, cost(text.as_bytes(), costs(*family)) / UNIT);
             assert!(weighed.abs_diff(stepped) * 100 <= 15 * weighed, "{family}: {weighed} {stepped}");
+        }
+    }
+
+    #[test]
+    fn the_margin_is_larger_where_estimates_scatter_more() {
+        for (text, spread) in [
+            ("fn main() { println!(\"ship\"); }", Spread::Narrow),
+            ("Der Fl\u{fc}chtling mu\u{df} \u{fc}ber die Br\u{fc}cke", Spread::Mixed),
+            ("\u{420}\u{430}\u{437}\u{43c}\u{435}\u{440} \u{43e}\u{43a}\u{43d}\u{430}", Spread::Wide),
+        ] {
+            assert_eq!(Spread::of(text), spread, "{text}");
+        }
+        for family in Family::ALL {
+            let margin = |spread| family.margin_permille(spread);
+            assert!(margin(Spread::Narrow) <= margin(Spread::Mixed) && margin(Spread::Mixed) <= margin(Spread::Wide));
         }
     }
 

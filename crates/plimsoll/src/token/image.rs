@@ -1,5 +1,7 @@
 //! What images and documents cost: by their size in pixels or pages, never by the base64 they travel in.
 
+mod by_model;
+
 use crate::Tokens;
 
 /// An image's size in pixels.
@@ -40,10 +42,12 @@ pub enum ImageRule {
         /// Tokens for every tile.
         tile: u32,
     },
-    /// ⌈w/32⌉ × ⌈h/32⌉ patches, at most 1,536, times a factor of the model (OpenAI's images and vision guide).
+    /// ⌈w/32⌉ × ⌈h/32⌉ patches up to a limit, times a factor of the model (OpenAI's images and vision guide).
     Patches32 {
         /// The factor, in hundredths.
         percent: u32,
+        /// The most patches that an image has before the factor.
+        most: u32,
     },
     /// 258 tokens for each tile of 768 × 768, or for an image of at most 384 either way (Gemini's token guide).
     Tiles768,
@@ -59,10 +63,8 @@ impl ImageRule {
     pub const CLAUDE: Self = Self::Patches28 { edge: 1_568, most: 1_568 };
     /// Claude models from Opus 4.7 on: 2,576 pixels along the longest edge, 3.75 megapixels in all.
     pub const CLAUDE_4_7: Self = Self::Patches28 { edge: 2_576, most: 4_784 };
-    /// GPT-4o and GPT-4.1.
+    /// GPT-4o and GPT-4.1; GPT-5, o1 and o3 charge a little less.
     pub const OPENAI_TILES: Self = Self::Tiles512 { base: 85, tile: 170 };
-    /// The small GPT-4.1 and GPT-5 models: the factor is that of GPT-4.1 mini.
-    pub const OPENAI_PATCHES: Self = Self::Patches32 { percent: 162 };
     /// Gemini before version 3.
     pub const GEMINI: Self = Self::Tiles768;
     /// Gemini 3 at its high resolution, which is the default for images.
@@ -84,9 +86,9 @@ impl ImageRule {
                 let scale = scale * (768.0 / (width.min(height) * scale)).min(1.0);
                 u64::from(base) + u64::from(tile) * patches(width * scale, height * scale, 512.0)
             }
-            (Self::Patches32 { percent }, size) => {
+            (Self::Patches32 { percent, most }, size) => {
                 let (width, height) = size.unwrap_or((8_000.0, 8_000.0));
-                (patches(width, height, 32.0).min(1_536) * u64::from(percent)).div_ceil(100)
+                (patches(width, height, 32.0).min(u64::from(most)) * u64::from(percent)).div_ceil(100)
             }
             (Self::Tiles768, size) => {
                 let (width, height) = size.unwrap_or((1_536.0, 1_536.0));
@@ -98,10 +100,12 @@ impl ImageRule {
     }
 
     /// Estimates a PDF of this many pages: where pages are read as text and as an image, 3,000 tokens of text each (the
-    /// upper end of what Anthropic's guide gives) and an image; with Gemini 258 tokens a page.
+    /// upper end of what Anthropic's guide gives) and an image; with Gemini 258 tokens a page, from version 3 on 560.
     pub fn pdf_tokens(self, pages: u64) -> Tokens {
         let page = match self {
-            Self::Tiles768 | Self::Fixed { .. } => 258,
+            Self::Tiles768 => 258,
+            // Pages are read at medium resolution, images at high: half as many tokens.
+            Self::Fixed { tokens } => u64::from(tokens / 2),
             // A page is upright and about 1.15 megapixels.
             _ => 3_000 + self.tokens(Some(ImageSize { width: 1_000, height: 1_294 })).0,
         };
@@ -252,7 +256,7 @@ mod tests {
     fn images_cost_what_the_providers_examples_say() {
         assert_eq!(ImageRule::OPENAI_TILES.tokens(size(1_024, 1_024)), Tokens(765));
         assert_eq!(ImageRule::OPENAI_TILES.tokens(size(2_048, 4_096)), Tokens(1_105));
-        assert_eq!(ImageRule::Patches32 { percent: 100 }.tokens(size(1_024, 1_024)), Tokens(1_024));
+        assert_eq!(ImageRule::Patches32 { percent: 100, most: 1_536 }.tokens(size(1_024, 1_024)), Tokens(1_024));
         assert_eq!(ImageRule::GEMINI.tokens(size(384, 384)), Tokens(258));
         assert_eq!(ImageRule::GEMINI.tokens(size(769, 768)), Tokens(516));
         assert_eq!(ImageRule::CLAUDE.tokens(size(200, 200)), Tokens(64));
@@ -291,7 +295,8 @@ mod tests {
             let mut jpeg = vec![0xFF, 0xD8, 0xFF];
             jpeg.extend(&bytes);
             let _ = ImageSize::of_bytes(&jpeg);
-            for rule in [ImageRule::CLAUDE, ImageRule::CLAUDE_4_7, ImageRule::OPENAI_TILES, ImageRule::OPENAI_PATCHES] {
+            let patches = ImageRule::Patches32 { percent: 162, most: 1_536 };
+            for rule in [ImageRule::CLAUDE, ImageRule::CLAUDE_4_7, ImageRule::OPENAI_TILES, patches] {
                 let tokens = rule.tokens(size(width, height));
                 prop_assert!(tokens > Tokens(0));
                 prop_assert!(tokens <= rule.tokens(None), "{rule:?} of {width} x {height}");

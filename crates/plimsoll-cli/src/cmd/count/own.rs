@@ -1,4 +1,4 @@
-//! A model's own tokenizer, read from the `tokenizer.json` that is published beside its weights.
+//! A model's own tokenizer, read from the `tokenizer.json` or `tekken.json` that is published beside its weights.
 
 use std::cell::Cell;
 use std::fs::File;
@@ -16,35 +16,46 @@ pub(crate) enum OwnError {
     #[error("cannot read the tokenizer {}: {source}", path.display())]
     Read { path: PathBuf, source: std::io::Error },
     /// It is a file of another kind, and which one.
-    #[error("{} is {kind}, not a tokenizer.json; {step}", path.display())]
+    #[error("{} is {kind}, not a tokenizer.json or tekken.json; {step}", path.display())]
     Kind { path: PathBuf, kind: &'static str, step: &'static str },
     /// It is damaged, or newer than what is understood.
     #[cfg(feature = "tokenizer-json")]
-    #[error("{} is no tokenizer that can be read: {reason}; take the tokenizer.json from the model's own page", path.display())]
+    #[error("{} is no tokenizer that can be read: {reason}; take the file from the model's own page", path.display())]
     Unusable { path: PathBuf, reason: String },
     /// This build reads no such files.
     #[cfg(not(feature = "tokenizer-json"))]
-    #[error("cannot count with {}: this build has no support for tokenizer.json (the cargo feature `tokenizer-json`)", path.display())]
+    #[error("cannot count with {}: this build has no support for tokenizer.json and tekken.json (the cargo feature `tokenizer-json`)", path.display())]
     NotBuilt { path: PathBuf },
 }
 
 /// Bytes at the start of a file that tell whether it holds weights.
 const WEIGHTS_START: u64 = 4_096;
+/// What a model's tokenizer is called where it lies beside the weights.
+const NAMES: [&str; 2] = ["tokenizer.json", "tekken.json"];
 
 /// A tokenizer from a file. Text that looks like a special token is counted as text.
 #[derive(Debug)]
 pub(crate) struct Own {
     name: String,
     #[cfg(feature = "tokenizer-json")]
-    tokenizer: tokenizers::Tokenizer,
+    tokenizer: Tokenizer,
     /// Whether some text could not be encoded and was estimated.
     estimated: Cell<bool>,
+}
+
+#[cfg(feature = "tokenizer-json")]
+#[derive(Debug)]
+enum Tokenizer {
+    HuggingFace(Box<tokenizers::Tokenizer>),
+    Tekken(super::tekken::Tekken),
 }
 
 impl Own {
     /// Reads a tokenizer: from its file, from the model's folder, or from beside the file of the model's weights.
     pub(crate) fn read(path: &Path) -> Result<Self, OwnError> {
-        let path = if path.is_dir() { path.join("tokenizer.json") } else { path.to_owned() };
+        let found = |folder: &Path| NAMES.map(|name| folder.join(name)).into_iter().find(|path| path.is_file());
+        let path =
+            if path.is_dir() { found(path).unwrap_or_else(|| path.join("tokenizer.json")) } else { path.to_owned() };
         let path = path.as_path();
         let failed = |source| OwnError::Read { path: path.to_owned(), source };
         let mut file = File::open(path).map_err(failed)?;
@@ -53,8 +64,8 @@ impl Own {
         // Weights are gigabytes, so no more of them is read than tells what they are.
         let weights = bytes.starts_with(b"GGUF") || path.extension().is_some_and(|kind| kind == "safetensors");
         if weights {
-            let beside = path.with_file_name("tokenizer.json");
-            if beside.is_file() {
+            let folder = path.parent().unwrap_or(Path::new(""));
+            if let Some(beside) = found(folder) {
                 return Self::read(&beside);
             }
         } else {
@@ -69,11 +80,17 @@ impl Own {
     #[cfg(feature = "tokenizer-json")]
     fn of_bytes(path: &Path, bytes: &[u8]) -> Result<Self, OwnError> {
         let unusable = |reason: String| OwnError::Unusable { path: path.to_owned(), reason };
+        let name = path.display().to_string();
+        if is_tekken(bytes) {
+            let tokenizer = Tokenizer::Tekken(super::tekken::Tekken::read(bytes).map_err(unusable)?);
+            return Ok(Self { name, tokenizer, estimated: Cell::new(false) });
+        }
         let mut tokenizer = tokenizers::Tokenizer::from_bytes(bytes).map_err(|error| unusable(error.to_string()))?;
         tokenizer.set_encode_special_tokens(true);
         tokenizer.with_truncation(None).map_err(|error| unusable(error.to_string()))?;
         tokenizer.with_padding(None);
-        Ok(Self { name: path.display().to_string(), tokenizer, estimated: Cell::new(false) })
+        let tokenizer = Tokenizer::HuggingFace(Box::new(tokenizer));
+        Ok(Self { name, tokenizer, estimated: Cell::new(false) })
     }
 
     #[cfg(not(feature = "tokenizer-json"))]
@@ -96,8 +113,6 @@ fn other_kind(bytes: &[u8]) -> Option<(&'static str, &'static str)> {
             "a model file of llama.cpp",
             "put the tokenizer.json of the model beside it, or ask its server: POST /tokenize",
         ))
-    } else if has(b"\"num_vocab_tokens\"") || has(b"\"default_vocab_size\"") {
-        Some(("a tekken file of Mistral's", "name the tokenizer.json that is published beside it"))
     } else if has(b"\"tokenizer_class\"") && !has(b"\"model\"") {
         Some(("a tokenizer's configuration", "name the tokenizer.json beside it"))
     } else if start.first() == Some(&b'\n') || has(b"<unk>\x15") {
@@ -107,11 +122,24 @@ fn other_kind(bytes: &[u8]) -> Option<(&'static str, &'static str)> {
     }
 }
 
+/// Whether a file is one of Mistral's: its vocabulary may stand before what tells of it, or after.
+#[cfg(feature = "tokenizer-json")]
+fn is_tekken(bytes: &[u8]) -> bool {
+    let has = |part: &[u8]| part.windows(20).any(|window| window == b"\"default_vocab_size\"");
+    let (start, end) = (bytes.get(..4_096).unwrap_or(bytes), bytes.len().saturating_sub(4_096));
+    has(start) || has(bytes.get(end..).unwrap_or_default())
+}
+
 impl Count for Own {
     fn text(&self, text: &str) -> Tokens {
         #[cfg(feature = "tokenizer-json")]
-        if let Ok(encoded) = self.tokenizer.encode_fast(text, false) {
-            return Tokens::from(encoded.len());
+        let counted = match &self.tokenizer {
+            Tokenizer::HuggingFace(tokenizer) => tokenizer.encode_fast(text, false).ok().map(|encoded| encoded.len()),
+            Tokenizer::Tekken(tekken) => tekken.count(text),
+        };
+        #[cfg(feature = "tokenizer-json")]
+        if let Some(tokens) = counted {
+            return Tokens::from(tokens);
         }
         self.estimated.set(true);
         Counter::estimated(Family::Generic).count(text)
@@ -150,15 +178,32 @@ mod tests {
     }
 
     #[test]
+    fn a_tekken_file_counts_as_well_and_is_found_beside_the_weights() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, safe) = (folder.path().join("tekken.json"), folder.path().join("consolidated.safetensors"));
+        std::fs::write(&path, super::super::tekken::tests::file(&["on", "one"], 258)).unwrap();
+        std::fs::write(&safe, [8, 0, 0, 0, 0, 0, 0, 0]).unwrap();
+        for named in [path.as_path(), folder.path(), &safe] {
+            let own = Own::read(named).unwrap();
+            assert_eq!((own.text("one"), own.text("one <s>")), (Tokens(1), Tokens(5)));
+            assert_eq!(own.method(), Method::Exact);
+            assert!(own.name().ends_with("tekken.json"));
+        }
+        // Where both lie there, it is the one that the reference implementation reads.
+        std::fs::write(folder.path().join("tokenizer.json"), WORDS).unwrap();
+        assert!(Own::read(folder.path()).unwrap().name().ends_with("tokenizer.json"));
+    }
+
+    #[test]
     fn what_is_no_tokenizer_is_named_with_what_to_do() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("f");
         for (content, expected) in [
             (
                 &b"GGUF\x03\0\0\0"[..],
-                "is a model file of llama.cpp, not a tokenizer.json; put the tokenizer.json of the model beside it",
+                "is a model file of llama.cpp, not a tokenizer.json or tekken.json; put the tokenizer.json of the model beside it",
             ),
-            (br#"{"config":{"default_vocab_size":131072},"vocab":[]}"#, "is a tekken file"),
+            (br#"{"config":{"default_vocab_size":131072},"vocab":[]}"#, "is no tokenizer that can be read"),
             (br#"{"tokenizer_class":"LlamaTokenizer"}"#, "name the tokenizer.json beside it"),
             (b"{}", "is no tokenizer that can be read"),
             (b"", "is no tokenizer that can be read"),

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::super::{Catalogue, Lookup};
+use super::super::{Catalogue, Lookup, UserCatalogue};
 use super::*;
 
 fn known(name: &str) -> Limits {
@@ -31,6 +31,22 @@ fn layers_go_user_server_catalogue_fallback() {
     assert_eq!(limits.max_output.map(|limit| limit.source), Some(Source::User));
     let nothing = resolve_limits(None, None, None, Endpoint::Public, Tokens(64_000));
     assert_eq!(nothing.context_window, Some(Limit::new(Tokens(64_000), Source::Fallback)));
+}
+
+#[test]
+fn the_users_file_goes_before_what_a_server_says() {
+    let (file, problems) = UserCatalogue::parse("{\"model\":\"gpt-5\",\"context_window\":32000}");
+    assert!(problems.is_empty());
+    let Lookup::Known(merged) = Catalogue::embedded().with_user(file).lookup("gpt-5") else { panic!("known") };
+    let server = Limits::stated(&Source::Server, Some(258_400), None, Some(5_000));
+    for endpoint in [Endpoint::Public, Endpoint::LocalOrPrivate] {
+        let limits = resolve_limits(None, Some(&server), Some(&merged), endpoint, DEFAULT_LIMIT);
+        assert_eq!(limits.context_window, Some(Limit::new(Tokens(32_000), Source::User)));
+        assert_eq!(limits.max_output, Some(Limit::new(Tokens(5_000), Source::Server)));
+        let mine = user(Some(64_000), None, None);
+        let limits = resolve_limits(Some(&mine), Some(&server), Some(&merged), endpoint, DEFAULT_LIMIT);
+        assert_eq!(limits.context_window.map(|limit| limit.tokens), Some(Tokens(64_000)));
+    }
 }
 
 #[test]

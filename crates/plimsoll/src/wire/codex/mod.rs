@@ -42,6 +42,7 @@ pub(super) fn parse<'a>(
     if scan.lines.is_empty() {
         return Err("it has no line that holds a JSON object");
     }
+    let scan = scan.finish();
     let rollout = Rollout { latest: scan.latest, ordinal: scan.ordinal };
     let mut document = Document::new(bytes, Format::Codex, Layout::Codex(rollout));
     document.oddities = oddities;
@@ -86,9 +87,10 @@ fn entries(document: &mut Document<'_>, scan: &Scan<'_>) -> Vec<u32> {
 
 fn message<'a>(document: &mut Document<'a>, item: &Item<'a>, value: Value<'_, 'a>, entry: u32) -> Message<'a> {
     if let Some(text) = value.text() {
-        // The message of a compaction without a history.
+        // The message of a compaction without a history, or a prompt that no item holds.
         let blocks = vec![Block { span: item.span, kind: BlockKind::Text(text) }];
-        return Message::new(Role::User, Author::Summary, entry, blocks);
+        let author = if item.is_typed() { super::anthropic::author(Role::User, &blocks) } else { Author::Summary };
+        return Message::new(Role::User, author, entry, blocks);
     }
     // The first versions wrote a message's text under its own name.
     let bare = value.get("content").is_none() && value.get("type").is_none();

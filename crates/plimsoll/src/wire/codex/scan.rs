@@ -17,6 +17,13 @@ pub(super) struct Item<'a> {
     side: Side,
 }
 
+impl Item<'_> {
+    /// Whether a person typed it.
+    pub(super) fn is_typed(&self) -> bool {
+        self.side == Side::Typed
+    }
+}
+
 /// Whose an item is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Side {
@@ -37,6 +44,10 @@ pub(super) struct Scan<'a> {
     pub(super) window: Option<Tokens>,
     pub(super) latest: Option<i64>,
     pub(super) ordinal: Option<u64>,
+    /// Whether the history was compacted.
+    compacted: bool,
+    /// What a person typed, as told beside the history: where its text stands, its line, and how many items came before.
+    told: Vec<(Item<'a>, usize)>,
     /// Usage that was reported before the items of its response, and where it stands until the next of them.
     awaiting: Option<(Usage, Option<usize>)>,
 }
@@ -65,7 +76,7 @@ impl<'a> Scan<'a> {
                 self.model = context.get("model").and_then(Value::text).or(self.model);
             }
             ("response_item", Some(item)) => self.push(line, item),
-            ("event_msg", Some(event)) => self.event(event),
+            ("event_msg", Some(event)) => self.event(line, event),
             ("compacted", Some(compaction)) => {
                 // The program passes over a compaction without a time.
                 if text("timestamp").is_some() {
@@ -108,6 +119,7 @@ impl<'a> Scan<'a> {
     /// A compaction's history takes the place of everything before it.
     fn compact(&mut self, line: usize, compaction: Value<'_, 'a>) {
         self.awaiting = None;
+        self.compacted = true;
         if let Some(history) = compaction.get("replacement_history").filter(|history| history.kind() == Kind::Array) {
             self.items.clear();
             for item in history.elements() {
@@ -121,8 +133,28 @@ impl<'a> Scan<'a> {
         }
     }
 
-    fn event(&mut self, event: Value<'_, 'a>) {
+    /// Ends the scan. A rollout in which no item is a person's, though the program told of prompts, gets these as items: what was
+    /// asked is nowhere else.
+    pub(super) fn finish(mut self) -> Self {
+        if self.compacted || self.told.is_empty() || self.items.iter().any(|item| item.side == Side::Typed) {
+            return self;
+        }
+        for (item, before) in self.told.drain(..).rev() {
+            let at = before.min(self.items.len());
+            self.items.insert(at, item);
+        }
+        self
+    }
+
+    fn event(&mut self, line: usize, event: Value<'_, 'a>) {
         let is = |name| event.get("type").and_then(Value::text).is_some_and(|kind| kind.is(name));
+        if let Some(message) = event.get("message").filter(|text| is("user_message") && text.kind() == Kind::String) {
+            if message.text().is_some_and(|text| !typed_words(&text.decode()).is_empty()) {
+                let item = Item { span: message.span(), line, usage: None, model: self.model, side: Side::Typed };
+                self.told.push((item, self.items.len()));
+            }
+            return;
+        }
         let window = |value: Value<'_, 'a>| {
             let size = value.get("model_context_window").and_then(Value::u64);
             size.filter(|size| *size > 0).map(Tokens)

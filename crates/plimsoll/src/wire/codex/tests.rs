@@ -245,6 +245,37 @@ fn the_last_compaction_sets_the_history() {
 }
 
 #[test]
+fn prompts_that_are_only_told_of_are_read_where_they_were_typed() {
+    let told = |text: &str| {
+        format!(
+            r#"{{"timestamp":"2026-01-01T00:00:00Z","type":"event_msg","payload":{{"type":"user_message","message":"{text}"}}}}"#
+        )
+    };
+    let item = |role: &str, text: &str| {
+        format!(
+            r#"{{"timestamp":"2026-01-01T00:00:01Z","type":"response_item","payload":{{"type":"message","role":"{role}","content":[{{"type":"input_text","text":"{text}"}}]}}}}"#
+        )
+    };
+    let rollout =
+        [told("Fix the parser"), item("assistant", "Done."), told("Never touch main"), item("assistant", "I see.")];
+    let rollout = rollout.join("\n");
+    assert_snapshot!(sketch(&rollout), @r"
+    User [0]: Fix the parser
+    Model [1]: Done.
+    User [2]: Never touch main
+    Model [3]: I see.
+    ");
+    // What is appended holds them as items, so they are not told twice.
+    let document = read(rollout.as_bytes());
+    let after = append(&document, &rewrite(0..2));
+    let texts = sketch(std::str::from_utf8(&after).unwrap());
+    assert_eq!(texts.matches("Never touch main").count(), 1, "{texts}");
+    // Where the history holds what was typed, it is the history that counts.
+    let both = [told("Fix the parser"), item("user", "Fix the parser"), item("assistant", "Done.")].join("\n");
+    assert_eq!(sketch(&both).matches("Fix the parser").count(), 1);
+}
+
+#[test]
 fn early_and_unknown_shapes_are_read_as_far_as_they_go() {
     let rollout = r#"{"id":"S","timestamp":"2025-05-01T00:00:00Z","instructions":null}
 {"record_type":"state"}
