@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use plimsoll::budget::Trigger;
 use plimsoll::compact::{ChainHash, Epoch};
-use plimsoll::id::EpochId;
+use plimsoll::id::{EpochId, SessionId};
 use plimsoll_store::Store;
 use serde::{Deserialize, Serialize};
 
@@ -117,12 +117,14 @@ impl Brief {
         let history = &self.history;
         let begins = history.chain.prefix(history.len().min(2))?;
         let in_force = history.epoch().map_or([0; 32], |epoch| *epoch.as_bytes());
+        // Filed apart: what lists the epochs of a session lists epochs.
+        let apart = SessionId::new(&format!("{}-claims", self.session.as_str()));
         let name = |what: &str| {
             let mut hasher = blake3::Hasher::new();
             hasher.update(what.as_bytes()).update(begins.as_bytes());
             let overflows = u8::from(self.trigger == Trigger::Overflow);
             hasher.update(&in_force).update(&[overflows]).update(&nth.to_le_bytes());
-            EpochId::new(&self.session, hasher.finalize().as_bytes())
+            EpochId::new(&apart, hasher.finalize().as_bytes())
         };
         Some((name("claim"), name("claimed")))
     }

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use plimsoll::budget::Level;
 use plimsoll::compact::Api;
-use plimsoll::id::SessionId;
 use plimsoll::wire::Format;
 
 use super::*;
