@@ -4,6 +4,7 @@ pub mod body;
 pub mod output;
 pub mod samples;
 pub mod socket;
+pub mod summary;
 pub mod text;
 
 use rustix::time::{ClockId, clock_gettime};

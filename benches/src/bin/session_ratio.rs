@@ -1,20 +1,77 @@
 //! What a session costs beside the model call, on a conversation of about a million tokens: the first sight of it, the
-//! next turn, the turn in which a summary that is there is put in place, and the turns after that; beside comparing the
-//! same bytes once, and reading them into a `serde_json::Value` and writing them out again.
+//! next turn, the turn in which what was made is put in place, and the turns after that; a compaction by a model that
+//! answers at once; beside comparing the same bytes once, and reading them into a `serde_json::Value` and writing them
+//! out again.
+//!
+//! In milliseconds of this thread's processor time, which a busy machine changes least.
 
 use std::hint::black_box;
 use std::io::Write as _;
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use plimsoll::budget::Capacity;
+use plimsoll::compact::Api;
 use plimsoll::id::SessionId;
 use plimsoll::wire::Format;
 use plimsoll::{Bytes, Tokens};
-use plimsoll_benches::body;
-use plimsoll_engine::session::{Begun, Request, Session, SessionOptions, Spawn};
-use plimsoll_engine::summarise::BoxFuture;
+use plimsoll_benches::summary::{MODEL, answer};
+use plimsoll_benches::{body, cpu_seconds};
+use plimsoll_engine::session::{Begun, ByHand, Manual, Request, Session, SessionOptions, Spawn};
+use plimsoll_engine::summarise::{Answer, BoxFuture, Service, Summariser, SummariserError, SummaryRequest};
 use plimsoll_store::Store;
+
+/// A model that answers at once.
+#[derive(Debug)]
+struct Ready(Service);
+
+impl Ready {
+    /// The conversation's own model, or another one, which takes it all as text, or too little for that.
+    fn new(model: &str, window: u64, continues: bool) -> Self {
+        let mut service = Service::of_model("ready", Api::Anthropic, model);
+        service.window = Some(Tokens(window));
+        service.max_output = Some(Tokens(20_000));
+        service.continues = continues;
+        Self(service)
+    }
+}
+
+impl Summariser for Ready {
+    fn service(&self) -> &Service {
+        &self.0
+    }
+
+    fn summarise<'a>(&'a self, _: SummaryRequest<'a>) -> BoxFuture<'a, Result<Answer, SummariserError>> {
+        Box::pin(std::future::ready(Ok(Answer::ended(answer()))))
+    }
+}
+
+/// Runs work where it is given.
+struct Here;
+
+impl Spawn for Here {
+    fn spawn(&self, work: BoxFuture<'static, ()>) {
+        block_on(work);
+    }
+}
+
+/// What surrounds the call of a model on a conversation that is known: planned, archived, asked for, judged, recorded, put
+/// in place. Says who wrote the summary in the end.
+fn by_model(whole: &[u8], tokens: Tokens, model: Ready) -> (Option<String>, Duration) {
+    let capacity = Capacity { context_window: Some(Tokens(tokens.0 * 2)), ..Capacity::default() };
+    let mut options = SessionOptions::default().with_capacity(capacity).with_summariser(Arc::new(model));
+    options.spawn = Arc::new(Here);
+    let session = Session::with_options(SessionId::new("bench"), Store::memory(), options);
+    session.begin(&Request::new(whole, Format::Anthropic));
+    // Whoever says what a summary should heed wants one, and no reductions.
+    let manual = Manual::default().with_instructions("Keep the names of the files.");
+    let (done, time) = timed(|| session.compact(whole, Format::Anthropic, &manual));
+    let by = match done {
+        ByHand::Compacted(report) if report.fallback.is_none() => Some(report.summarizer),
+        _ => None,
+    };
+    (by, time)
+}
 
 /// Keeps work until it is asked for: what is made beside the requests is measured apart.
 #[derive(Default)]
@@ -62,9 +119,9 @@ fn turns(whole: &[u8], count: usize) -> Vec<Vec<u8>> {
 }
 
 fn timed<T>(work: impl FnOnce() -> T) -> (T, Duration) {
-    let start = Instant::now();
+    let start = cpu_seconds();
     let value = black_box(work());
-    (value, start.elapsed())
+    (value, Duration::from_secs_f64((cpu_seconds() - start).max(0.0)))
 }
 
 fn milliseconds(time: Duration) -> f64 {
@@ -124,9 +181,18 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         writeln!(out, "body {}, {tokens} tokens", Bytes::from(whole.len()))?;
         writeln!(out, "  first sight                       {:>9.3} ms", milliseconds(first))?;
         writeln!(out, "  next turn                         {:>9.3} ms", milliseconds(next))?;
-        writeln!(out, "  making the extract, beside        {:>9.3} ms", milliseconds(made))?;
+        writeln!(out, "  making room by reductions, beside {:>9.3} ms", milliseconds(made))?;
         writeln!(out, "  putting it in place               {:>9.3} ms", milliseconds(adopted))?;
         writeln!(out, "  next turn after that              {:>9.3} ms", milliseconds(after))?;
+        for (name, model) in [
+            ("its own model, as it is  ", Ready::new(MODEL, tokens.0 * 2, true)),
+            ("another model, as text   ", Ready::new("claude-haiku-4-5", tokens.0 * 2, false)),
+            ("a small model, as text   ", Ready::new("claude-haiku-4-5", 200_000, false)),
+        ] {
+            let (by, time) = by_model(&whole, tokens, model);
+            let by = by.ok_or("the summary was not taken")?;
+            writeln!(out, "  by {name} [{by}]{:>9.3} ms", milliseconds(time))?;
+        }
         writeln!(out, "  comparing the bytes               {:>9.3} ms", milliseconds(compared))?;
         writeln!(out, "  serde_json::Value round trip      {:>9.3} ms", milliseconds(value))?;
         writeln!(out, "  round trip / next turn            {:>9.1}", value.as_secs_f64() / next.as_secs_f64())?;

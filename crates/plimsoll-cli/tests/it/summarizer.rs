@@ -3,6 +3,8 @@
 use std::process::Stdio;
 use std::time::Duration;
 
+use plimsoll::compact::Profile;
+
 use crate::server::{Act, Server, anthropic, chat, head, part, responses, stream, whole};
 use crate::{Bench, Ran, body};
 
@@ -10,18 +12,8 @@ const CANARY: &str = "sk-canary-0123456789";
 
 /// A whole summary, as a model writes one.
 fn good() -> String {
-    let headings = [
-        "Primary request and intent",
-        "Key technical concepts",
-        "Files and code",
-        "Errors and fixes",
-        "Problem solving",
-        "All user messages",
-        "Pending tasks",
-        "Current work",
-        "Context for continuing",
-    ];
-    let sections = (1..).zip(headings).map(|(number, heading)| {
+    let profile = Profile::default();
+    let sections = (1..).zip(profile.headings()).map(|(number, heading)| {
         format!("## {number}. {heading}\nThe zebra files were read one by one, and each has sixty lines.\n\n")
     });
     format!("<analysis>\nnotes\n</analysis>\n\n<summary>\n{}</summary>", sections.collect::<String>())

@@ -101,14 +101,14 @@ impl Inner {
         let (in_force, laid, told) = match recorded {
             Ok(None) => {
                 ours.made_durable();
-                (ours, laid, Some(made.told.clone()))
+                (ours, laid, made.told.clone())
             }
             Ok(Some(first)) => {
                 let laid = self.lay_under(request, history, &first)?;
                 (first, laid, None)
             }
             Err(error) if !must => return Err(Reason::Store(error)),
-            Err(_) if !made.archived => (ours, laid, Some(made.told.clone())),
+            Err(_) if !made.archived => (ours, laid, made.told.clone()),
             Err(_) => {
                 // What a model wrote nobody else could repeat without the record: an extract at the same cut, then.
                 let Stage::Made(again) = block_on(make(made.without_store())) else {
@@ -117,7 +117,7 @@ impl Inner {
                 let extract = InForce::new(again.epoch.clone(), again.name.clone(), false);
                 let laid = self.lay_under(request, history, &extract)?;
                 judge(&laid)?;
-                (extract, laid, Some(again.told.clone()))
+                (extract, laid, again.told.clone())
             }
         };
         self.state().decide(&in_force);

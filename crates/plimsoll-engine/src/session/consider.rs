@@ -147,7 +147,9 @@ impl Inner {
             if let Some(other) = state.work_for(history).filter(|other| other.is_making()) {
                 return Some(other);
             }
-            let (work, running) = begin(self.brief(history, thresholds, trigger), bound_turn)?;
+            let again = state.work_for(history).is_some_and(|other| matches!(other.stage(), Stage::Nothing(_)));
+            let brief = Brief { again, ..self.brief(history, thresholds, trigger) };
+            let (work, running) = begin(brief, bound_turn)?;
             state.begin_work(&work, history);
             (work, running)
         };
@@ -169,6 +171,7 @@ impl Inner {
             cancel: Cancel::default(),
             extract_only: false,
             unstored: false,
+            again: false,
         }
     }
 

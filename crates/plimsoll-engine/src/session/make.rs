@@ -16,6 +16,7 @@ use plimsoll::transcript::{Message, Obligations, ToolResult};
 use plimsoll::wire::{Document, ParseOptions, parse};
 use plimsoll_store::{Compaction, Store};
 
+use super::claim::Claim;
 use super::history::History;
 use super::options::SessionOptions;
 use super::reduce::artifacts;
@@ -42,6 +43,8 @@ pub(super) struct Brief {
     pub(super) extract_only: bool,
     /// Leaves the store alone: it has just failed.
     pub(super) unstored: bool,
+    /// Whether a summary was made for this history before, and was of no use.
+    pub(super) again: bool,
 }
 
 /// A summary that was made, as the epoch that it would be.
@@ -53,7 +56,8 @@ pub(super) struct Made {
     pub(super) name: EpochId,
     /// Whether the document is archived.
     pub(super) archived: bool,
-    pub(super) told: Told,
+    /// What is told of it; `None` if another process made it.
+    pub(super) told: Option<Told>,
 }
 
 impl Made {
@@ -106,6 +110,20 @@ async fn try_make(brief: &Brief) -> Result<Made, Reason> {
         return Ok(made);
     }
     let (summarise, recorded) = brief.plan(&document, &original, &measure)?;
+    // An extract is free, and the same everywhere.
+    let asks = brief.options.summariser.service().api.is_some();
+    let claim = if asks { brief.claim() } else { Claim::Nobodys };
+    let held = match claim {
+        Claim::Ours(held) => Some(held),
+        Claim::Theirs(epoch) => {
+            let name = EpochId::new(&brief.session, epoch.chain.as_bytes());
+            return Ok(Made { brief: brief.clone(), epoch: *epoch, name, archived: true, told: None });
+        }
+        Claim::Nobodys => None,
+    };
+    if brief.cancel.is_cancelled() {
+        return Err(aborted(Aborted));
+    }
     (brief.options.watch)(&Event::Summarising { tokens: summarise.tokens_before });
 
     let prefix = history.chain.prefix(recorded.removed.end).ok_or_else(unhashed)?;
@@ -163,8 +181,11 @@ async fn try_make(brief: &Brief) -> Result<Made, Reason> {
     epoch.policy = serde_json::json!({
         "trigger": brief.trigger, "summarizer": summary.by, "thresholds": brief.thresholds,
     });
+    if let Some(held) = held.filter(|_| artifact.is_some()) {
+        held.publish(&epoch);
+    }
     let told = Told { by: summary.by, fallback: summary.fallback, carried: Some(summary.carried), reduced: 0 };
-    Ok(Made { brief: brief.clone(), epoch, name, archived: artifact.is_some(), told })
+    Ok(Made { brief: brief.clone(), epoch, name, archived: artifact.is_some(), told: Some(told) })
 }
 
 /// How a body of a history is read again: as it was read before.

@@ -34,6 +34,7 @@
 //! [`Session::begin`] does not wait, and with the feature `tokio` there are calls for asynchronous hosts.
 
 mod adopt;
+mod claim;
 mod consider;
 mod envelope;
 mod flow;

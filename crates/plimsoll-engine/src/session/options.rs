@@ -76,6 +76,8 @@ pub struct SessionOptions {
     pub spawn: Arc<dyn Spawn>,
     /// The clock.
     pub clock: Arc<dyn Fn() -> SystemTime + Send + Sync>,
+    /// Pauses the thread that makes a summary while another process makes the same one.
+    pub pause: Arc<dyn Fn(Duration) + Send + Sync>,
     /// Is told what happens.
     pub watch: Arc<dyn Fn(&Event) + Send + Sync>,
 }
@@ -98,6 +100,7 @@ impl Default for SessionOptions {
             memory: 64 << 20,
             spawn: Arc::new(Threads),
             clock: Arc::new(SystemTime::now),
+            pause: Arc::new(std::thread::sleep),
             watch: Arc::new(|_| {}),
         }
     }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use plimsoll::Tokens;
-use plimsoll::budget::{Measure, Meter, Thresholds, Trigger};
+use plimsoll::budget::{Measure, Thresholds, Trigger};
 use plimsoll::compact::{ChainHash, Epoch, Plan, Reduce, Replacement, apply_reductions, places, plan_or_reduce};
 use plimsoll::id::{ArtifactId, EpochId};
 use plimsoll::transcript::Obligations;
@@ -71,7 +71,7 @@ impl Brief {
         }
         let (thresholds, options) = self.judged_by(sent, measure);
         // Candidates are counted without holding up requests that count meanwhile.
-        let mut meter = Meter::new(self.lock_meter().count().clone());
+        let mut meter = self.lock_meter().clone();
         let obligations = Obligations::of(sent.transcript());
         let planned = plan_or_reduce(sent, &obligations, measure, &meter, &thresholds, &options);
         let Plan::Reduce(planned) = planned else {
@@ -116,7 +116,7 @@ impl Brief {
         // What cannot be done again for this very history is not done.
         epoch.replay(original, &self.history.chain).ok()?;
         let told = Told { by: REDUCTIONS.to_owned(), fallback: None, carried: None, reduced: pieces };
-        Some(Made { brief: self.clone(), epoch, name, archived: true, told })
+        Some(Made { brief: self.clone(), epoch, name, archived: true, told: Some(told) })
     }
 
     /// A plan of what is sent, in terms of the messages as they came.

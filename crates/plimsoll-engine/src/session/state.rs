@@ -258,8 +258,8 @@ impl State {
     }
 }
 
-/// A seed that nobody can guess who would like to mislead the meter.
-fn seed() -> u64 {
+/// A number that nobody can guess: a meter cannot be misled by who would like to, and processes are told apart.
+pub(super) fn seed() -> u64 {
     RandomState::new().build_hasher().finish()
 }
 

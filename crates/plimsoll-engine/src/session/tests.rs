@@ -118,7 +118,7 @@ pub(super) fn go_on(talk: &mut Talk, words: usize) {
 }
 
 /// Lets a conversation grow until it is as full as this; gives its body.
-fn fill(stage: &Stage, level: Level) -> (Talk, String) {
+pub(super) fn fill(stage: &Stage, level: Level) -> (Talk, String) {
     let mut talk = talk(4, 60);
     loop {
         let body = talk.body();

@@ -13,7 +13,7 @@ mod extract;
 #[cfg(feature = "http")]
 mod http;
 #[cfg(test)]
-mod sample;
+pub(crate) mod sample;
 
 pub use answer::{Answer, Progress, Service};
 pub use cancel::{Cancel, Cancelled};

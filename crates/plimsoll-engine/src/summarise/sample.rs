@@ -22,24 +22,19 @@ fn body(model: &str) -> String {
     format!(r#"{{"model":"{model}","max_tokens":1000,"messages":[{}]}}"#, messages.join(","))
 }
 
-/// A whole summary, as a model writes one.
+/// A whole summary, as a model writes one, with these words in each section.
+pub(crate) fn summary(words: &str) -> String {
+    let profile = Profile::default();
+    let sections: String = (1..)
+        .zip(profile.headings())
+        .map(|(number, heading)| format!("## {number}. {heading}\n{words}\n\n"))
+        .collect();
+    format!("<analysis>\nnotes\n</analysis>\n\n<summary>\n{sections}</summary>")
+}
+
+/// A summary of the conversation that is given here.
 pub(super) fn good() -> String {
-    let mut text = "<analysis>\nnotes\n</analysis>\n\n<summary>\n".to_owned();
-    let headings = [
-        "Primary request and intent",
-        "Key technical concepts",
-        "Files and code",
-        "Errors and fixes",
-        "Problem solving",
-        "All user messages",
-        "Pending tasks",
-        "Current work",
-        "Context for continuing",
-    ];
-    for (number, heading) in (1..).zip(headings) {
-        text.push_str(&format!("## {number}. {heading}\nThe widget is being mended, step by step, with tests.\n\n"));
-    }
-    text + "</summary>"
+    summary("The widget is being mended, step by step, with tests.")
 }
 
 /// Lets a test work on the job of a conversation.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use memchr::{memchr2, memmem};
 use serde::{Deserialize, Serialize};
 
 use crate::transcript::Message;
@@ -289,16 +290,38 @@ fn write_block(block: Value<'_, '_>, role: Option<Text<'_>>, out: &mut Vec<u8>) 
     }
 }
 
+/// Whether a string, if it is text at all, is spelled as [`quote`] would spell it.
+fn is_canonical(text: Text<'_>) -> bool {
+    let raw = text.raw();
+    if raw.iter().any(|byte| *byte < b' ') {
+        return false;
+    }
+    let mut rest = raw;
+    while let Some(at) = memchr2(b'"', b'\\', rest) {
+        let escapes = matches!(rest.get(at..at + 2), Some([b'\\', b'"' | b'\\' | b'n' | b'r' | b't']));
+        if !(escapes && text.is_escaped()) {
+            return false;
+        }
+        rest = rest.get(at + 2..).unwrap_or(&[]);
+    }
+    // What is told apart by its spelling is looked at below.
+    rest.len() == raw.len() || memmem::find(raw, "\u{fffd}".as_bytes()).is_none()
+}
+
 fn write_string(text: Text<'_>, out: &mut Vec<u8>) {
     let raw = text.raw();
-    let is_plain = |byte: &u8| *byte >= b' ' && *byte != b'"' && *byte != b'\\';
-    if raw.iter().all(is_plain) && simdutf8::basic::from_utf8(raw).is_ok() {
+    if is_canonical(text) && simdutf8::basic::from_utf8(raw).is_ok() {
         // Most strings are spelled as they would be written.
         out.push(b'"');
         out.extend_from_slice(raw);
         out.push(b'"');
         return;
     }
+    write_anew(text, out);
+}
+
+/// Writes a string in the one spelling, whatever its own is.
+fn write_anew(text: Text<'_>, out: &mut Vec<u8>) {
     let decoded = text.decode();
     out.extend_from_slice(quote(&decoded).as_bytes());
     if decoded.contains(char::REPLACEMENT_CHARACTER) {

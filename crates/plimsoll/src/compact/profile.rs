@@ -93,6 +93,27 @@ impl Profile {
         BUILT_IN.iter().find(|(known, _)| *known == name).map(|(_, file)| *file)
     }
 
+    /// The headings of the nine sections that a summary has; the third is the profile's own.
+    ///
+    /// ```
+    /// use plimsoll::compact::Profile;
+    /// let headings = Profile::default().headings().map(str::to_owned);
+    /// assert_eq!((headings[0].as_str(), headings[2].as_str()), ("Primary request and intent", "Files and code"));
+    /// ```
+    pub fn headings(&self) -> [&str; 9] {
+        [
+            "Primary request and intent",
+            "Key technical concepts",
+            &self.items_heading,
+            "Errors and fixes",
+            "Problem solving",
+            "All user messages",
+            "Pending tasks",
+            "Current work",
+            "Context for continuing",
+        ]
+    }
+
     /// The text of a field, by its name.
     ///
     /// ```

@@ -63,21 +63,6 @@ impl<'p> Prompt<'p> {
     }
 }
 
-/// The headings of the nine sections; the third is the profile's own.
-pub(super) fn headings(profile: &Profile) -> [&str; 9] {
-    [
-        "Primary request and intent",
-        "Key technical concepts",
-        &profile.items_heading,
-        "Errors and fixes",
-        "Problem solving",
-        "All user messages",
-        "Pending tasks",
-        "Current work",
-        "Context for continuing",
-    ]
-}
-
 /// The element around a conversation that is given as text.
 pub(super) const RECORD: &str = "conversation";
 /// The element around an earlier summary in it.
@@ -213,7 +198,7 @@ fn sections(profile: &Profile) -> String {
          Between `<summary>` and `</summary>`, nine sections under numbered headings, in this order. A section for \
          which there is nothing says just that."
         .to_owned();
-    for ((number, heading), body) in (1..).zip(headings(profile)).zip(bodies) {
+    for ((number, heading), body) in (1..).zip(profile.headings()).zip(bodies) {
         text.push_str(&format!("\n{number}. {heading}: {body}"));
     }
     if !rule.is_empty() {
@@ -287,7 +272,7 @@ fn second_attempt(retry: Option<&Reason>) -> String {
 
 fn skeleton(profile: &Profile) -> String {
     let mut text = "# The form of the answer\n<analysis>\n[notes on each part, in order; then what the check found]\n</analysis>\n\n<summary>".to_owned();
-    for (number, heading) in (1..).zip(headings(profile)) {
+    for (number, heading) in (1..).zip(profile.headings()) {
         text.push_str(&format!("\n## {number}. {heading}\n[…]\n"));
     }
     text.push_str(

@@ -65,12 +65,13 @@ pub(super) fn after_summary(raw: &str) -> Option<&str> {
 /// A text without its code: of a fenced block only a line break stays, of a code span its backquotes.
 pub(super) fn outside_code(text: &str) -> String {
     let mut outside = String::with_capacity(text.len());
+    let mut code = Code::default();
     let mut at = 0;
     while let Some(found) = text.get(at..).and_then(|rest| rest.find(['`', '~'])) {
         let start = at + found;
         outside.push_str(text.get(at..start).unwrap_or(""));
         let run = text.get(start..).map_or(1, |rest| rest.len() - rest.trim_start_matches(['`', '~']).len());
-        if let Some(len) = code(text, start) {
+        if let Some(len) = code.at(text, start) {
             let inside = text.get(start..start + len).unwrap_or("");
             outside.push_str(if inside.contains('\n') {
                 "\n"
@@ -134,9 +135,8 @@ fn without_analysis(text: &str) -> (String, bool) {
     let mut gone: Vec<Range<usize>> = Vec::new();
     let mut unclosed = false;
     let mut at = 0;
-    while let Some(open) = tags.iter().find(|tag| tag.place.start >= at && tag.name == Name::Analysis && !tag.closes)
-    {
-        let later = || tags.iter().filter(|tag| tag.place.start >= open.place.end);
+    while let Some(open) = from(&tags, at).iter().find(|tag| tag.name == Name::Analysis && !tag.closes) {
+        let later = || from(&tags, open.place.end).iter();
         // The draft may mention the tags of the summary: it reaches to its own closer.
         let next_open =
             later().find(|tag| tag.name == Name::Analysis && !tag.closes).map_or(usize::MAX, |tag| tag.place.start);
@@ -163,13 +163,18 @@ fn without_analysis(text: &str) -> (String, bool) {
     (cut(text, gone), unclosed)
 }
 
+/// The tags from a place on.
+fn from(tags: &[Tag], at: usize) -> &[Tag] {
+    tags.get(tags.partition_point(|tag| tag.place.start < at)..).unwrap_or(&[])
+}
+
 /// The contents of the summary blocks, joined; `None` if none is opened.
 fn blocks(text: &str, tags: &[Tag]) -> Option<String> {
     let first = tags.iter().find(|tag| !tag.closes)?;
     let mut contents: Vec<&str> = Vec::new();
     let mut open = first.place.end;
     loop {
-        let later = || tags.iter().filter(|tag| tag.place.start >= open);
+        let later = || from(tags, open).iter();
         // A block is over where a closer is followed by another opener; else at the last closer.
         let boundary = later().zip(later().skip(1)).find(|(tag, next)| tag.closes && !next.closes);
         if let Some((closer, opener)) = boundary {
@@ -188,57 +193,88 @@ fn blocks(text: &str, tags: &[Tag]) -> Option<String> {
 /// The tags in a text that stand outside code.
 fn tags(text: &str) -> Vec<Tag> {
     let mut tags = Vec::new();
+    let mut code = Code::default();
     let mut at = 0;
     while let Some(found) = text.get(at..).and_then(|rest| rest.find(['<', '`', '~'])) {
         let start = at + found;
         let rest = text.get(start..).unwrap_or("");
-        if let Some(len) = code(text, start) {
+        if let Some(len) = code.at(text, start) {
             at = start + len;
         } else if let Some((name, closes, len)) = tag(rest) {
             tags.push(Tag { name, closes, place: start..start + len });
             at = start + len;
         } else {
-            at = start + rest.chars().next().map_or(1, char::len_utf8);
+            // A run of marks that begins no code is passed as a whole.
+            at = start + (rest.len() - rest.trim_start_matches(['`', '~']).len()).max(1);
         }
     }
     tags
 }
 
-/// How long the code that begins here is: a fenced block at the start of a line, or a code span. `None` if none begins,
-/// or it has no end (then it is no code).
-fn code(text: &str, start: usize) -> Option<usize> {
-    let rest = text.get(start..)?;
-    let mark = rest.chars().next().filter(|c| matches!(c, '`' | '~'))?;
-    let after = rest.trim_start_matches(mark);
-    let length = rest.len() - after.len();
-    let line_start = text.get(..start)?.rsplit('\n').next()?.trim().is_empty();
-    if length >= 3 && line_start {
-        let mut at = after.find('\n').map(|newline| length + newline + 1)?;
-        for line in rest.get(at..)?.split_inclusive('\n') {
-            let bare = line.trim();
-            at += line.len();
-            if bare.len() >= length && bare.chars().all(|c| c == mark) {
-                return Some(at);
+/// Finds code in a text that is read from its start to its end.
+#[derive(Debug, Default)]
+struct Code {
+    /// How many marks a fence must have to have no end, for backticks and tildes: what a fence was looked for in vain is
+    /// not looked for again, so that reading takes no longer than the text is.
+    endless: [Option<usize>; 2],
+}
+
+impl Code {
+    /// How long the code that begins here is: a fenced block at the start of a line, or a code span. `None` if none
+    /// begins, or it has no end (then it is no code).
+    fn at(&mut self, text: &str, start: usize) -> Option<usize> {
+        let rest = text.get(start..)?;
+        let mark = rest.chars().next().filter(|c| matches!(c, '`' | '~'))?;
+        let after = rest.trim_start_matches(mark);
+        let length = rest.len() - after.len();
+        let before = text.get(..start)?.trim_end_matches(|c: char| c != '\n' && c.is_whitespace());
+        if length >= 3 && (before.is_empty() || before.ends_with('\n')) {
+            let endless = self.endless.get_mut(usize::from(mark == '~'))?;
+            if endless.is_some_and(|endless| length >= endless) {
+                return None;
             }
+            let end = fence_end(rest, mark, length);
+            if end.is_none() {
+                *endless = Some(length);
+            }
+            return end;
         }
-        return None;
-    }
-    if mark == '~' {
-        return Some(length);
-    }
-    // A code span ends at a run of backticks of the same length, in the same paragraph.
-    let paragraph = after.find("\n\n").map_or(after, |end| after.get(..end).unwrap_or(after));
-    let mut from = 0;
-    while let Some(found) = paragraph.get(from..).and_then(|rest| rest.find('`')) {
-        let run = paragraph.get(from + found..).unwrap_or("");
-        let len = run.len() - run.trim_start_matches('`').len();
-        if len == length {
-            return Some(length + from + found + len);
+        if mark == '~' {
+            return Some(length);
         }
-        from += found + len;
+        // A code span ends at a run of backticks of the same length, in the same paragraph.
+        let mut from = 0;
+        while let Some(found) = after.get(from..).and_then(|rest| rest.find('`')) {
+            let between = after.get(from..from + found)?;
+            if between.contains("\n\n") {
+                return None;
+            }
+            let run = after.get(from + found..)?;
+            let len = run.len() - run.trim_start_matches('`').len();
+            if len == length {
+                return Some(length + from + found + len);
+            }
+            from += found + len;
+        }
+        None
+    }
+}
+
+/// Where the fenced block ends that a text begins with.
+fn fence_end(text: &str, mark: char, length: usize) -> Option<usize> {
+    let mut at = text.find('\n').map(|newline| newline + 1)?;
+    for line in text.get(at..)?.split_inclusive('\n') {
+        let bare = line.trim();
+        at += line.len();
+        if bare.len() >= length && bare.chars().all(|c| c == mark) {
+            return Some(at);
+        }
     }
     None
 }
+
+/// How far from its name a tag ends, in bytes.
+const ATTRIBUTES: usize = 201;
 
 /// The tag that a text begins with, and its length.
 fn tag(text: &str) -> Option<(Name, bool, usize)> {
@@ -252,10 +288,10 @@ fn tag(text: &str) -> Option<(Name, bool, usize)> {
         inside.get(..spelled.len()).filter(|start| start.eq_ignore_ascii_case(spelled)).map(|_| (spelled.len(), name))
     })?;
     let rest = inside.get(len..)?;
-    let attributes = rest.find('>')?;
+    let attributes = rest.bytes().take(ATTRIBUTES).position(|byte| byte == b'>')?;
     let between = rest.get(..attributes)?;
     let proper = between.is_empty() || between.starts_with(char::is_whitespace) || between == "/";
-    if !proper || between.contains('<') || attributes > 200 {
+    if !proper || between.contains('<') {
         return None;
     }
     let total = text.len() - rest.len() + attributes + 1;
@@ -327,6 +363,8 @@ mod tests {
             ("<summary>unclosed ` tick</summary>", Ok("unclosed ` tick")),
             ("Sure! <analysis>a</analysis>\n<summary>s</summary>\nHope it helps", Ok("s")),
             ("<summary>é <b>x</b></summary>", Ok("é <b>x</b>")),
+            ("<summary>a ` b\n\n</summary> c ` d</summary>", Ok("a ` b\n\n c ` d")),
+            ("<summary>````\n```\n</summary>\n```", Ok("````\n```\n</summary>\n```")),
         ];
         for (raw, expected) in cases {
             assert_eq!(extract_summary(raw).as_deref(), expected.as_ref().copied(), "{raw}");
@@ -345,6 +383,20 @@ mod tests {
             format!("<analysis>about `<summary>`</analysis>\n<summary>\n{quoted}\n</summary>\nthe end"),
         ] {
             assert_eq!(extract_summary(&raw).as_deref(), Ok(quoted), "{raw}");
+        }
+    }
+
+    /// What each of these made reading look at again and again would take minutes, not milliseconds.
+    #[test]
+    fn a_huge_answer_is_read_in_one_go() {
+        for piece in
+            ["` ", "`a` ", "```x\n", "~~~x\n", "<summary ", "<analysis>", "</summary>", "<summary>", "a\n\n\n"]
+        {
+            let raw = piece.repeat(400_000 / piece.len());
+            if let Ok(summary) = extract_summary(&raw) {
+                assert!(summary.len() <= raw.len());
+            }
+            assert!(outside_code(&raw).len() <= raw.len());
         }
     }
 

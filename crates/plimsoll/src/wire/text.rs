@@ -37,6 +37,11 @@ impl<'a> Text<'a> {
         self.raw
     }
 
+    /// Whether a backslash in it begins an escape.
+    pub(crate) const fn is_escaped(self) -> bool {
+        self.escaped
+    }
+
     /// A part of it, by bytes of its spelling; nothing where the range does not lie in it. The caller cuts no escape.
     pub(super) fn part(self, range: std::ops::Range<usize>) -> Self {
         Self { raw: self.raw.get(range).unwrap_or(&[]), ..self }
@@ -166,22 +171,28 @@ fn unescape_unicode(escape: &[u8]) -> (char, usize) {
 pub fn quote(text: &str) -> String {
     let mut quoted = String::with_capacity(text.len() + text.len() / 16 + 2);
     quoted.push('"');
-    for character in text.chars() {
-        match character {
-            '"' => quoted.push_str("\\\""),
-            '\\' => quoted.push_str("\\\\"),
-            '\n' => quoted.push_str("\\n"),
-            '\r' => quoted.push_str("\\r"),
-            '\t' => quoted.push_str("\\t"),
-            control if control < ' ' => {
+    let mut written = 0;
+    for (at, byte) in text.bytes().enumerate() {
+        if byte >= b' ' && byte != b'"' && byte != b'\\' {
+            continue;
+        }
+        quoted.push_str(text.get(written..at).unwrap_or(""));
+        written = at + 1;
+        match byte {
+            b'"' => quoted.push_str("\\\""),
+            b'\\' => quoted.push_str("\\\\"),
+            b'\n' => quoted.push_str("\\n"),
+            b'\r' => quoted.push_str("\\r"),
+            b'\t' => quoted.push_str("\\t"),
+            control => {
                 quoted.push_str("\\u00");
                 for digit in [u32::from(control) >> 4, u32::from(control) & 15] {
                     quoted.push(char::from_digit(digit, 16).unwrap_or('0'));
                 }
             }
-            other => quoted.push(other),
         }
     }
+    quoted.push_str(text.get(written..).unwrap_or(""));
     quoted.push('"');
     quoted
 }

@@ -16,6 +16,7 @@ use plimsoll_store::memory::MemoryStore;
 
 pub(crate) use super::chance::Chance;
 use crate::session::spawn::{Spawn, block_on};
+use crate::summarise::sample::summary;
 use crate::summarise::{Answer, BoxFuture, Service, Summariser, SummariserError, SummaryRequest};
 
 /// A store in memory that can be taken down, and counts what is asked of it.
@@ -163,24 +164,6 @@ impl Scripted {
     pub(crate) fn calls(&self) -> usize {
         self.calls.load(Ordering::SeqCst)
     }
-}
-
-/// A summary of nine sections.
-pub(crate) fn summary(words: &str) -> String {
-    let titles = [
-        "Primary request and intent",
-        "Key technical concepts",
-        "Files and code",
-        "Errors and fixes",
-        "Problem solving",
-        "All user messages",
-        "Pending tasks",
-        "Current work",
-        "Context for continuing work",
-    ];
-    let sections: Vec<String> =
-        titles.iter().enumerate().map(|(at, title)| format!("## {}. {title}\n{words}", at + 1)).collect();
-    format!("<analysis>I look.</analysis>\n<summary>\n{}\n</summary>", sections.join("\n\n"))
 }
 
 impl Summariser for Scripted {

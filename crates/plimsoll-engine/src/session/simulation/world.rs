@@ -110,6 +110,7 @@ pub(super) fn session(scenario: &Scenario, store: &Store, summariser: &Arc<Scrip
     let now = AtomicU64::new(1_000_000);
     options.clock =
         Arc::new(move || SystemTime::UNIX_EPOCH + Duration::from_secs(now.fetch_add(60, Ordering::SeqCst)));
+    options.pause = Arc::new(|_| {});
     Session::with_options(SessionId::new("sim"), store.clone(), options)
 }
 

@@ -3,7 +3,7 @@
 
 use crate::compact::ledger::Ledger;
 use crate::compact::profile::Profile;
-use crate::compact::prompt::{Language, headings};
+use crate::compact::prompt::Language;
 
 /// How a heading is set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,7 +58,7 @@ pub(super) struct Sections<'t> {
 impl<'t> Sections<'t> {
     /// Finds the sections; otherwise how many headings there are in order.
     pub(super) fn read(summary: &'t str, profile: &Profile, language: Option<Language>) -> Result<Self, usize> {
-        let headings = headings(profile);
+        let headings = profile.headings();
         // Drifting into another language is doubtful, not wrong: its headings are headings.
         let translated = Language::detect(summary).or(language) != Some(Language::English);
         let is_worded = |candidate: &Candidate<'_>| {

@@ -86,6 +86,25 @@ fn a_hash_reads_back() {
 
 proptest! {
     #[test]
+    fn a_spelling_that_is_kept_is_the_one_that_would_be_written(
+        text in r#"[a"\\\\\n\r\t\x08\x01é\u{fffd}]{0,12}"#,
+        raw in r#"([aé/\x{fffd}]|\\["\\/nrtbf]|\\u00(0a|1f|E9)|\\ud83d){0,8}"#,
+    ) {
+        let quoted = quote(&text);
+        let inside = &quoted[1..quoted.len() - 1];
+        for text in [Text::plain(&text), Text::json(inside.as_bytes(), inside.contains('\\')),
+            Text::json(raw.as_bytes(), raw.contains('\\'))] {
+            let (mut kept, mut anew) = (Vec::new(), Vec::new());
+            super::write_string(text, &mut kept);
+            super::write_anew(text, &mut anew);
+            // A text without escapes is copied, whatever characters it has.
+            if text.is_escaped() || !text.decode().contains('\u{fffd}') {
+                prop_assert_eq!(kept, anew);
+            }
+        }
+    }
+
+    #[test]
     fn growing_is_hashing_anew(script in session(1..5), cut in 0_usize..40) {
         for write in [anthropic, responses] {
             let body = write(&script);

@@ -9,7 +9,6 @@ use crate::compact::ledger::notation::{Fact, names_entry, reach_entry};
 use crate::compact::ledger::rank::Rank;
 use crate::compact::ledger::select::{Selection, facts};
 use crate::compact::ledger::{Ledger, LeftOut};
-use crate::compact::prompt::headings;
 use crate::units::Tokens;
 
 /// The lines that lead to entries; with them counted from the start, the first try mostly fits.
@@ -166,7 +165,7 @@ fn write(ledger: &Ledger, narrative: &BTreeMap<(u8, u8), &str>, request: &Reques
         put(*section, (*text).to_owned());
     }
     let mut text = String::new();
-    for ((number, heading), lines) in (1..).zip(headings(request.profile)).zip(sections) {
+    for ((number, heading), lines) in (1..).zip(request.profile.headings()).zip(sections) {
         if lines.is_empty() && !all_sections {
             continue;
         }

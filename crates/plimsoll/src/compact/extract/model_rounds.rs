@@ -34,19 +34,9 @@ impl Count for Rough {
 }
 
 fn sections(content: impl Fn(usize) -> String) -> String {
-    let headings = [
-        "Primary request and intent",
-        "Key technical concepts",
-        "Files and code",
-        "Errors and fixes",
-        "Problem solving",
-        "All user messages",
-        "Pending tasks",
-        "Current work",
-        "Context for continuing",
-    ];
+    let profile = Profile::default();
     let sections: String = (1..)
-        .zip(headings)
+        .zip(profile.headings())
         .map(|(number, heading)| format!("## {number}. {heading}\n{}\n\n", content(number)))
         .collect();
     format!("<analysis>\nnotes\n</analysis>\n<summary>\n{sections}</summary>")

@@ -22,6 +22,7 @@ pub(crate) mod select;
 
 mod sentence;
 pub(crate) mod shell;
+mod signs;
 mod standing;
 mod todo_tools;
 mod todos;

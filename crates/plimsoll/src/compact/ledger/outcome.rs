@@ -2,14 +2,19 @@
 
 use std::borrow::Cow;
 
+use memchr::memmem;
 use serde::{Deserialize, Serialize};
 
 use super::line::one_line;
+use super::signs::{self, ERRORS, SUMS};
 use crate::transcript::ToolResult;
 use crate::wire::Text;
 
 /// How much of each end of a result is looked at, in bytes.
 const WINDOW: usize = 2_048;
+
+/// What begins an escape sequence of a terminal.
+pub(super) const ESCAPE: char = '\u{1b}';
 
 /// How long the line that tells may be, in characters.
 pub(crate) const LINE: usize = 200;
@@ -106,11 +111,11 @@ pub(crate) fn read(result: &ToolResult<'_>, is_command: bool) -> Told {
         _ => Outcome::Ok,
     };
     let error = (outcome.is_failure() && outcome != Outcome::Refused).then(|| {
-        let tells = |line: &String| !line.is_empty() && exit_status(line).is_none() && !is_frame(line);
+        let tells = |line: &Cow<'_, str>| !line.is_empty() && exit_status(line).is_none() && !is_frame(line);
         let last = || tail.lines().rev().map(clean).find(tells).filter(|_| is_command);
         error().or_else(last).or_else(|| head.lines().map(clean).find(tells)).map(|line| one_line(&line, LINE))
     });
-    let sum = is_command
+    let sum = (is_command && SUMS.stand_in(&tail))
         .then(|| tail.lines().rev().take(40).map(clean).find(|line| sums_up(line)).map(|line| one_line(&line, LINE)));
     Told { outcome, error: error.flatten().filter(|line| !line.is_empty()), sum: sum.flatten() }
 }
@@ -139,6 +144,9 @@ fn exit_status(text: &str) -> Option<i32> {
     const CUES: [&str; 6] =
         ["exit code", "exit_code", "exited with code", "exit status", "returncode", "exited with status"];
     let start = text.get(..text.len().min(WINDOW)).unwrap_or(text);
+    if !signs::STATUSES.stand_in(start) {
+        return None;
+    }
     let lower = start.to_ascii_lowercase();
     CUES.iter().find_map(|cue| {
         let after = lower.get(lower.find(cue)? + cue.len()..)?;
@@ -154,34 +162,43 @@ fn exit_status(text: &str) -> Option<i32> {
 }
 
 /// A line without escape sequences and surrounding space.
-fn clean(line: &str) -> String {
-    let mut clean = String::new();
-    let mut rest = line;
-    while let Some((before, escape)) = rest.split_once('\u{1b}') {
-        clean.push_str(before);
-        let inside = escape.strip_prefix('[').unwrap_or("");
+fn clean(line: &str) -> Cow<'_, str> {
+    let Some((before, mut rest)) = line.split_once(ESCAPE) else {
+        return Cow::Borrowed(bare(line));
+    };
+    let mut clean = before.to_owned();
+    loop {
+        let inside = rest.strip_prefix('[').unwrap_or("");
         let skip = inside.find(|c: char| c.is_ascii_alphabetic()).map_or(0, |at| at + 2);
-        rest = escape.get(skip..).unwrap_or("");
+        rest = rest.get(skip..).unwrap_or("");
+        let Some((before, escape)) = rest.split_once(ESCAPE) else {
+            clean.push_str(rest);
+            return Cow::Owned(bare(&clean).to_owned());
+        };
+        clean.push_str(before);
+        rest = escape;
     }
-    clean.push_str(rest);
+}
+
+/// What a line says: nothing, if it only draws.
+fn bare(line: &str) -> &str {
     // Progress is drawn over with carriage returns; what stands last is what one sees.
-    let line = clean.trim().rsplit('\r').next().unwrap_or("").trim();
+    let line = line.trim().rsplit('\r').next().unwrap_or("").trim();
     let line = line.strip_prefix("<tool_use_error>").unwrap_or(line);
     let line = line.strip_suffix("</tool_use_error>").unwrap_or(line);
     // A frame drawn around a message tells nothing.
     let is_tag = line.starts_with('<') && line.ends_with('>') && !line.contains(' ');
-    if is_tag || line.chars().filter(|c| c.is_alphabetic()).count() < 3 {
-        String::new()
-    } else {
-        line.trim().to_owned()
-    }
+    if is_tag || line.chars().filter(|c| c.is_alphabetic()).nth(2).is_none() { "" } else { line.trim() }
 }
 
 /// The first line that looks like an error.
-fn error_line(text: &str) -> Option<String> {
+fn error_line(text: &str) -> Option<Cow<'_, str>> {
+    const TRACEBACK: &str = "Traceback (most recent call last)";
     // A Python traceback names the error in its last line, which is not indented.
-    if let Some((_, trace)) = text.split_once("Traceback (most recent call last)") {
-        let named = trace
+    if let Some(at) = memmem::find(text.as_bytes(), TRACEBACK.as_bytes()) {
+        let named = text
+            .get(at + TRACEBACK.len()..)
+            .unwrap_or("")
             .lines()
             .skip(1)
             .find(|line| !line.starts_with([' ', '\t']) && line.contains(|c: char| c.is_alphabetic()));
@@ -189,32 +206,20 @@ fn error_line(text: &str) -> Option<String> {
             return Some(clean(line));
         }
     }
-    text.lines()
-        .map(clean)
-        .find(|line| is_plain_error(line))
-        .or_else(|| text.lines().map(clean).find(|line| looks_like_error(line)))
+    let mut doubtful = None;
+    for line in ERRORS.lines(text).map(clean) {
+        if is_plain_error(&line) {
+            return Some(line);
+        }
+        if doubtful.is_none() && looks_like_error(&line) {
+            doubtful = Some(line);
+        }
+    }
+    doubtful
 }
 
 /// Whether a line names an error at its start, as compilers, shells and interpreters do.
 fn is_plain_error(line: &str) -> bool {
-    const STARTS: [&str; 16] = [
-        "error:",
-        "error[",
-        "error ",
-        "fatal:",
-        "panic:",
-        "err!",
-        "npm err!",
-        "failed",
-        "fail ",
-        "fail:",
-        "failure",
-        "✗",
-        "×",
-        "e   ",
-        "thread '",
-        "exception",
-    ];
     let lower = line.to_lowercase();
     let named = line.split_once(": ").is_some_and(|(kind, rest)| {
         !rest.is_empty()
@@ -222,30 +227,14 @@ fn is_plain_error(line: &str) -> bool {
             && (kind.ends_with("Error") || kind.ends_with("Exception") || kind.ends_with("Warning") && kind.len() > 7)
     });
     named
-        || STARTS.iter().any(|start| lower.starts_with(start)) && !lower.starts_with("error handling")
-        || lower.contains("command not found")
-        || lower.contains("no such file or directory")
+        || signs::STARTS.iter().any(|start| lower.starts_with(start)) && !lower.starts_with("error handling")
+        || signs::ANYWHERE.iter().any(|words| lower.contains(words))
 }
 
 /// Whether a line speaks of an error somewhere.
 fn looks_like_error(line: &str) -> bool {
     let lower = line.to_lowercase();
-    [
-        "error",
-        "failed",
-        "failure",
-        "panicked",
-        "exception",
-        "not found",
-        "denied",
-        "cannot",
-        "could not",
-        "unexpected",
-        "invalid",
-        "timed out",
-    ]
-    .iter()
-    .any(|word| lower.contains(word))
+    signs::DOUBTFUL.iter().any(|word| lower.contains(word))
 }
 
 /// Whether a line sums up what a command did: it names a result and a number.
@@ -253,22 +242,7 @@ fn sums_up(line: &str) -> bool {
     let lower = line.to_lowercase();
     line.len() <= 240
         && line.contains(|c: char| c.is_ascii_digit())
-        && [
-            "passed",
-            "passing",
-            "failed",
-            "failing",
-            "errors",
-            "warnings",
-            "test result",
-            "tests:",
-            "finished",
-            "built in",
-            "compiled",
-            "ran ",
-        ]
-        .iter()
-        .any(|word| lower.contains(word))
+        && signs::RESULTS.iter().any(|word| lower.contains(word))
 }
 
 #[cfg(test)]

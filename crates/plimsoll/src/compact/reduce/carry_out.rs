@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::placeholder::placeholder;
 use super::{Reduce, Reduction};
 use crate::Tokens;
-use crate::budget::{Count, Meter};
+use crate::budget::{CALL_OVERHEAD, Count, MESSAGE_OVERHEAD, Measure, Meter};
 use crate::compact::apply::omitted_tokens;
 use crate::compact::{ApplyError, tail};
 use crate::transcript::{Block, BlockKind, Transcript};
@@ -97,6 +97,25 @@ fn piece<'t, 'a>(transcript: &'t Transcript<'a>, reduction: &Reduction) -> Optio
     }
 }
 
+/// What a piece of a message counts. Where the message is nothing but this one text, its measure says so already.
+pub(super) fn piece_tokens<C: Count>(
+    transcript: &Transcript<'_>,
+    measure: &Measure,
+    meter: &Meter<C>,
+    (message, piece): (usize, &Block<'_>),
+) -> Tokens {
+    let blocks = transcript.messages.get(message).map(|message| message.blocks.as_slice());
+    let is_alone = match blocks {
+        Some([Block { kind: BlockKind::ToolResult(result), .. }]) => result.content.len() == 1,
+        _ => false,
+    };
+    if is_alone && matches!(piece.kind, BlockKind::Text(_)) {
+        measure.message(message) - MESSAGE_OVERHEAD - CALL_OVERHEAD
+    } else {
+        meter.block_tokens(piece)
+    }
+}
+
 /// Turns reductions into edits. `ids` are the recall ids of what was stored, one for each reduction; a piece without one
 /// stays, and so does one whose placeholder would be no shorter.
 ///
@@ -157,7 +176,8 @@ pub fn apply_reductions<C: Count>(
             continue;
         };
         let text = placeholder(reduction, id);
-        let (before, after) = (meter.block_tokens(block), meter.count().text(&text));
+        let before = piece_tokens(transcript, &measure, meter, (reduction.message, block));
+        let after = meter.count().text(&text);
         let span = document.replaceable(reduction.message, reduction.block, reduction.part);
         let Some(span) = span.filter(|span| after < before && text.len() < span.len()) else {
             continue;

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
+use super::carry_out::piece_tokens;
 use super::placeholder::{SAMPLE_ID, is_placeholder, placeholder};
 use super::{Cause, Reduction};
 use crate::Tokens;
@@ -59,7 +60,7 @@ pub(super) fn find<C: Count>(
 ) -> Found {
     let exchanges = exchanges(document, obligations);
     let later = Later::of(&exchanges);
-    let finder = Finder { document, meter, large: LARGE.min(Tokens((window.0 / 64).max(2 * WORTH.0))) };
+    let finder = Finder { document, measure, meter, large: LARGE.min(Tokens((window.0 / 64).max(2 * WORTH.0))) };
     let mut found = Found::default();
     for exchange in exchanges.iter().filter(|exchange| old.contains(&exchange.at.0) && !exchange.recalled) {
         if measure.message(exchange.at.0) <= WORTH {
@@ -241,6 +242,7 @@ impl<'t> Later<'t> {
 
 struct Finder<'f, 'd, C> {
     document: &'f Document<'d>,
+    measure: &'f Measure,
     meter: &'f Meter<C>,
     large: Tokens,
 }
@@ -275,7 +277,7 @@ impl<C: Count> Finder<'_, '_, C> {
             what: format!("{}, {bytes} bytes, {lines} lines", exchange.name_it()),
             error: exchange.told.error.clone().filter(|_| ended.is_some()),
             ended,
-            tokens: self.meter.block_tokens(inner),
+            tokens: piece_tokens(self.document.transcript(), self.measure, self.meter, (message, inner)),
             saved: Tokens::ZERO,
         };
         self.worth(reduction)

@@ -197,6 +197,27 @@ fn leaving(moves: &[Move], options: &PlanOptions, window: u64) -> Vec<(usize, Ca
 }
 
 #[test]
+fn a_piece_counts_the_same_from_the_measure_as_by_itself() {
+    for format in FORMATS {
+        let body = write(&[Ask, read("a.rs", 900), Say, run("make", 500), Picture, Ask], format, false);
+        let document = view(&body, format);
+        let mut meter = Meter::new(Characters);
+        let measure = meter.measure(&document);
+        let mut pieces = 0;
+        for (index, message) in document.transcript().messages.iter().enumerate() {
+            for result in message.results() {
+                for piece in &result.content {
+                    let told = carry_out::piece_tokens(document.transcript(), &measure, &meter, (index, piece));
+                    assert_eq!(told, meter.block_tokens(piece), "{format}");
+                    pieces += 1;
+                }
+            }
+        }
+        assert_eq!(pieces, 2, "{format}");
+    }
+}
+
+#[test]
 fn what_was_read_again_leaves_before_anything_else() {
     let moves = [Ask, read("a.rs", 9_000), run("make all", 9_000), read("./a.rs", 9), read("a.rs", 9_000), Say, Ask];
     assert_eq!(leaving(&moves, &by_hand(20_000), 200_000), [(2, Cause::ReadAgain)]);

@@ -1,5 +1,7 @@
 //! Admission control: what has to be left out of a summary request so that it fits, and how long the answer may be.
 
+use std::collections::BTreeMap;
+
 use super::{RequestError, Shrunk};
 use crate::units::Tokens;
 
@@ -146,15 +148,17 @@ pub fn admit(fixed: Tokens, parts: &[Part], room: &Room) -> Result<Admission, Re
     let weight = |part: &Part| if part.kind == PartKind::Result { part.tokens.min(PLACEHOLDER) } else { part.tokens };
     let last = parts.iter().map(|part| part.turn).max().unwrap_or(0);
     let mut gone: Vec<usize> = Vec::new();
-    let mut turn = parts.iter().map(|part| part.turn).min().unwrap_or(0);
-    while turn < last {
-        let of_turn = indices(parts, |part| part.turn == turn && part.kind != PartKind::Kept);
-        admission.turns += usize::from(!of_turn.is_empty());
+    let mut of_turns: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    for (index, part) in parts.iter().enumerate().filter(|(_, part)| part.turn < last && part.kind != PartKind::Kept)
+    {
+        of_turns.entry(part.turn).or_default().push(index);
+    }
+    for of_turn in of_turns.into_values() {
+        admission.turns += 1;
         for index in of_turn {
             admission.input = admission.input - parts.get(index).map_or(Tokens::ZERO, weight);
             gone.push(index);
         }
-        turn = parts.iter().map(|part| part.turn).filter(|other| *other > turn).min().unwrap_or(last);
         if let Some(output) = fits(admission.input) {
             return Ok(admitted(admission, gone, output));
         }
