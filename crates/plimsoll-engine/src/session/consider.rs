@@ -56,7 +56,7 @@ impl Inner {
                 self.put_in_place(request, history, &made, work.as_ref(), thresholds, trigger, level)
             }
             (Step::Extract, _) => {
-                let brief = Brief { extract_only: true, ..self.brief(history, thresholds, trigger) };
+                let brief = Brief { extract_only: true, ..self.brief(request, history, thresholds, trigger) };
                 match block_on(make(brief)) {
                     Stage::Made(made) => {
                         let outcome =
@@ -71,7 +71,7 @@ impl Inner {
                     Stage::Making => Outcome::Left(None),
                 }
             }
-            (Step::Start | Step::StartAndWait, _) => match self.start(history, thresholds, trigger, bound_turn) {
+            (Step::Start | Step::StartAndWait, _) => match self.start(request, history, thresholds, trigger, bound_turn) {
                 Some(work) if step == Step::StartAndWait => {
                     Outcome::Waits(Waiting { work, patience: self.options.patience })
                 }
@@ -136,6 +136,7 @@ impl Inner {
     /// Starts the making of a summary beside the requests.
     fn start(
         &self,
+        request: &Request<'_>,
         history: &Arc<History>,
         thresholds: &Thresholds,
         trigger: Trigger,
@@ -147,7 +148,7 @@ impl Inner {
             if let Some(other) = state.work_for(history).filter(|other| other.is_making()) {
                 return Some(other);
             }
-            let (work, running) = begin(self.brief(history, thresholds, trigger), bound_turn)?;
+            let (work, running) = begin(self.brief(request, history, thresholds, trigger), bound_turn)?;
             state.begin_work(&work, history);
             (work, running)
         };
@@ -155,8 +156,15 @@ impl Inner {
         Some(work)
     }
 
-    pub(super) fn brief(&self, history: &Arc<History>, thresholds: &Thresholds, trigger: Trigger) -> Brief {
+    pub(super) fn brief(
+        &self,
+        request: &Request<'_>,
+        history: &Arc<History>,
+        thresholds: &Thresholds,
+        trigger: Trigger,
+    ) -> Brief {
         Brief {
+            own_model: request.own_model.cloned(),
             history: Arc::clone(history),
             thresholds: *thresholds,
             trigger,

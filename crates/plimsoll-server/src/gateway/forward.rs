@@ -99,7 +99,7 @@ impl Bound<'_> {
         let bytes = read.inspect_err(|_| exchange.end(End::Refused))?;
         exchange.sends(bytes.len() as u64);
         let began = Instant::now();
-        let Ready { edited, mut told, inside } = inside::prepare(self, &asked, &bytes, exchange).await;
+        let Ready { edited, mut told, inside } = inside::prepare(self, &asked, &parts, &bytes, exchange).await;
         exchange.spent(began.elapsed());
         let sent = edited.clone().unwrap_or_else(|| bytes.clone());
         let mut answer = self.send(with_body(&parts, edited, bytes), false, exchange).await?;

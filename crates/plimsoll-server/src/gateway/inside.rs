@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use plimsoll::budget::{Counting, Meter};
 use plimsoll::wire::{Format, Overflow, ParseOptions, parse};
@@ -11,6 +12,7 @@ use plimsoll_engine::session::{OwnedRequest, Prepared, RequestReport, Session, T
 
 use super::coding::{Undecoded, decoded};
 use super::exchange::Exchange;
+use super::same::Same;
 use super::wishes;
 use super::{Shared, forward::Bound};
 use crate::metrics::{Metrics, label};
@@ -50,7 +52,15 @@ impl Ready {
 }
 
 /// Makes a request ready to go out. Whatever is wrong, the client's own body goes.
-pub(crate) async fn prepare(bound: &Bound<'_>, headers: &HeaderMap, body: &Bytes, exchange: &mut Exchange) -> Ready {
+///
+/// `onward` is what the upstream gets besides the body.
+pub(crate) async fn prepare(
+    bound: &Bound<'_>,
+    headers: &HeaderMap,
+    onward: &Parts,
+    body: &Bytes,
+    exchange: &mut Exchange,
+) -> Ready {
     let shared: &Arc<Shared> = bound.shared;
     let Some(kept) = &shared.kept else { return Ready::untouched() };
     let Some((format, decides)) = wishes::format(bound.ask) else { return Ready::untouched() };
@@ -80,10 +90,13 @@ pub(crate) async fn prepare(bound: &Bound<'_>, headers: &HeaderMap, body: &Bytes
     };
     let mut request = OwnedRequest::new(body, format);
     request.recaller = wishes::recaller(headers);
-    request.replay_only = !decides || wishes::is_own_compaction(headers, &request.body, format);
+    request.replay_only = !decides || wishes::is_codex_compaction(headers);
+    request.own_compaction = Some(wishes::asks_for_compaction);
+    request.own_model = (kept.is_same() && !request.replay_only).then(|| Same::of(onward));
     let prepared = session.prepare_async(&request).await;
     let shadow = kept.is_shadow();
     let (edited, report, turn) = taken(prepared);
+    request.replay_only = turn.is_replay_only();
     // What a shadow would have saved is nobody's savings.
     note(metrics, exchange, &report, decides && !shadow);
     let told = told(&report, edited.is_some(), shadow);
