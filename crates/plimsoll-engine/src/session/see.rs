@@ -106,7 +106,29 @@ impl Inner {
                 }
             }
         }
+        if let Some(seen) = self.rewind(request) {
+            return Ok(seen);
+        }
         self.lay(request, None).map(|laid| self.settle(request, laid))
+    }
+
+    /// Takes over what is known of the history that the request has most of its beginning in common with: it was rewound, or
+    /// edited towards its end. `None` if it has to be read whole.
+    fn rewind(&self, request: &Request<'_>) -> Option<Seen> {
+        let candidates = self.state().candidates(request.format);
+        let shared = |known: &Arc<History>| {
+            let repeats = |index: usize, view: &Document<'_>| known.chain.repeats(index, view);
+            known.spans.shared(&known.bytes, request.body, request.format, repeats)
+        };
+        let (messages, known) =
+            candidates.into_iter().map(|known| (shared(&known), known)).max_by_key(|(shared, _)| *shared)?;
+        let first = known.first(messages)?;
+        let repeats = |index: usize, view: &Document<'_>| first.chain.repeats(index, view);
+        let grown = first.spans.grown(&first.bytes, request.body, request.format, repeats)?;
+        let mut seen = self.grow(request, Arc::new(first), grown, Pace::Any)?;
+        // What was sent before is what was sent of this very history: the client has left the other.
+        seen.before = None;
+        Some(seen)
     }
 
     /// Sees what a request is that is a known history and little more. `None` if that takes time to tell.
@@ -140,8 +162,10 @@ impl Inner {
             if state.epoch_for(known.format, &known.chain).map(|found| found.key()) != known.epoch() {
                 return None;
             }
-            state.touch(&known);
-            return Some(Seen { history: known, before, is_new, is_first: false, capped: 0, notes: Vec::new() });
+            // One that was only cut from a longer one is not kept yet.
+            if state.touch(&known) {
+                return Some(Seen { history: known, before, is_new, is_first: false, capped: 0, notes: Vec::new() });
+            }
         }
         let new = spans.messages().get(old..).unwrap_or(&[]).iter().map(|span| span.len()).sum::<usize>();
         // Counting waits while another conversation is counted whole.
@@ -161,7 +185,7 @@ impl Inner {
         }
         if let Some(in_force) = &known.in_force {
             // A new turn releases reasoning that was kept only while the one before it went on.
-            let loose = known.latest_typed.unwrap_or(0) < in_force.epoch.messages;
+            let loose = known.latest_typed().unwrap_or(0) < in_force.epoch.messages;
             if loose && messages.iter().any(begins_turn) {
                 return None;
             }

@@ -107,16 +107,15 @@ pub(crate) async fn prepare(
 impl Inside {
     /// Makes the request ready to go out once more, after the upstream has said that it is too long. `None` if it is not
     /// to be: the upstream's answer is the client's then.
-    pub(crate) async fn recover(&mut self, overflow: &Overflow, exchange: &mut Exchange) -> Option<Again> {
+    pub(crate) async fn recover(&mut self, overflow: &Overflow) -> Option<Again> {
         if self.request.replay_only {
             return None;
         }
         let prepared = self.session.after_overflow_async(&self.turn, &self.request, overflow).await.ok()?;
         let (edited, report, turn) = taken(prepared);
-        note(&self.metrics, exchange, &report, true);
         let told = told(&report, edited.is_some(), self.shadow);
         self.turn = turn;
-        Some(Again { edited: edited?, told })
+        Some(Again { edited: edited?, told, report })
     }
 
     /// Counts what would be sent, for an upstream that cannot.
@@ -131,6 +130,8 @@ impl Inside {
 pub(crate) struct Again {
     pub(crate) edited: Bytes,
     pub(crate) told: Option<HeaderValue>,
+    /// What the session says of it.
+    pub(crate) report: RequestReport,
 }
 
 fn count(body: &[u8], format: Format) -> Option<(u64, HeaderValue)> {
@@ -175,7 +176,8 @@ fn told(report: &RequestReport, changed: bool, shadow: bool) -> Option<HeaderVal
     HeaderValue::try_from(text).ok()
 }
 
-fn note(metrics: &Metrics, exchange: &mut Exchange, report: &RequestReport, counts: bool) {
+/// Notes what a session says of a request.
+pub(crate) fn note(metrics: &Metrics, exchange: &mut Exchange, report: &RequestReport, counts: bool) {
     metrics.prepared(report, counts);
     exchange.kept(report);
 }

@@ -7,6 +7,7 @@
 //! changed on the way is exactly this: headers that belong to one connection, headers of ours, and the name of the host.
 
 mod access;
+mod again;
 mod body;
 mod coding;
 mod connect;

@@ -8,7 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use bytes::Bytes;
 use http::{HeaderMap, header};
 use plimsoll::Bytes as Size;
-use plimsoll::wire::{StreamEnd, StreamReader, Streamed, read_response};
+use plimsoll::wire::{Format, StreamEnd, StreamReader, Streamed, read_response};
 
 use super::inside::Inside;
 
@@ -52,6 +52,16 @@ impl Tap {
             _ => Reading::Nothing,
         };
         Self { inside, reading }
+    }
+
+    /// The format of what it reads.
+    pub(crate) fn format(&self) -> Format {
+        self.inside.request.format
+    }
+
+    /// Gives the request back whose answer it was to read.
+    pub(crate) fn into_inside(self) -> Inside {
+        self.inside
     }
 
     /// Takes a piece of the answer.

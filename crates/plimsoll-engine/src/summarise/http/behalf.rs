@@ -51,7 +51,8 @@ pub(super) fn headers(client: &HeaderMap) -> HeaderMap {
 
 /// What of them must never be shown: credentials, with and without the word for their scheme.
 pub(super) fn secrets(headers: &HeaderMap) -> Vec<Secret> {
-    let values = CREDENTIALS.iter().flat_map(|name| headers.get_all(name)).filter_map(|value| value.to_str().ok());
+    const NAMES: &[HeaderName] = &CREDENTIALS;
+    let values = NAMES.iter().flat_map(|name| headers.get_all(name)).filter_map(|value| value.to_str().ok());
     let parts = values.flat_map(|value| [Some(value), value.split_once(' ').map(|(_, secret)| secret.trim())]);
     parts.flatten().filter(|secret| !secret.is_empty()).map(Secret::new).collect()
 }
