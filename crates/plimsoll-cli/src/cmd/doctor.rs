@@ -69,12 +69,7 @@ pub(crate) fn run(arguments: &DoctorArgs, global: &Global, output: &mut Output) 
 }
 
 /// Looks at everything. A further subject is a line here.
-fn examine(
-    global: &Global,
-    upstreams: Vec<Upstream>,
-    window: bool,
-    stage: &dyn Fn(&str),
-) -> Result<Examination> {
+fn examine(global: &Global, upstreams: Vec<Upstream>, window: bool, stage: &dyn Fn(&str)) -> Result<Examination> {
     let mut examination = Examination::default();
     let directory = std::env::current_dir().unwrap_or_default();
     let now = SystemTime::now();
@@ -120,7 +115,11 @@ fn examine(
     if !upstreams.is_empty() {
         stage("asking the upstreams");
         let key = |upstream: &Upstream| ShownKey::of(upstream, |name| std::env::var(name).ok());
-        let upstreams: Vec<_> = upstreams.into_iter().map(|upstream| (upstream.clone(), key(&upstream))).collect();
+        let keyed = upstreams.into_iter().map(|upstream| {
+            let key = key(&upstream);
+            (upstream, key)
+        });
+        let upstreams: Vec<_> = keyed.collect();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         match runtime.block_on(look_over(&upstreams, window)) {
             Ok(examined) => {

@@ -73,11 +73,7 @@ impl SummarizerArgs {
             return Ok(Box::new(Extract::default()));
         };
         let same = *choice == Choice::Same;
-        let own = Own {
-            window: own.window.filter(|_| same),
-            max_output: own.max_output.filter(|_| same),
-            ..own
-        };
+        let own = Own { window: own.window.filter(|_| same), max_output: own.max_output.filter(|_| same), ..own };
         Ok(Box::new(self.remote(api, &model, config, own)?))
     }
 

@@ -129,7 +129,9 @@ fn round_robin(replicas: Vec<SocketAddr>) -> SocketAddr {
     thread::spawn(move || {
         for (turn, client) in listener.incoming().flatten().enumerate() {
             let order = (0..replicas.len()).map(|step| replicas[(turn + step) % replicas.len()]);
-            let Some(server) = order.into_iter().find_map(|address| TcpStream::connect(address).ok()) else { continue };
+            let Some(server) = order.into_iter().find_map(|address| TcpStream::connect(address).ok()) else {
+                continue;
+            };
             let ways = [(&client, &server), (&server, &client)].map(|(from, to)| {
                 let (mut from, mut to) = (from.try_clone().unwrap(), to.try_clone().unwrap());
                 thread::spawn(move || {

@@ -71,13 +71,15 @@ impl Inner {
                     Stage::Making => Outcome::Left(None),
                 }
             }
-            (Step::Start | Step::StartAndWait, _) => match self.start(request, history, thresholds, trigger, bound_turn) {
-                Some(work) if step == Step::StartAndWait => {
-                    Outcome::Waits(Waiting { work, patience: self.options.patience })
+            (Step::Start | Step::StartAndWait, _) => {
+                match self.start(request, history, thresholds, trigger, bound_turn) {
+                    Some(work) if step == Step::StartAndWait => {
+                        Outcome::Waits(Waiting { work, patience: self.options.patience })
+                    }
+                    Some(_) => Outcome::Preparing,
+                    None => Outcome::Left(None),
                 }
-                Some(_) => Outcome::Preparing,
-                None => Outcome::Left(None),
-            },
+            }
             (Step::Wait, _) => match work {
                 Some(work) => Outcome::Waits(Waiting { work, patience: self.options.patience }),
                 None => Outcome::Left(None),

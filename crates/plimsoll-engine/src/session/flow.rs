@@ -231,7 +231,13 @@ impl Inner {
         let tokens = Tokens::from(request.body.len() / 4);
         let notes = vec![reason];
         let report = told(tokens, tokens, 0, notes);
-        let turn = Turn { at: None, counted: Tokens::ZERO, replayed: false, shadowed: self.options.shadow, replay_only: request.replay_only };
+        let turn = Turn {
+            at: None,
+            counted: Tokens::ZERO,
+            replayed: false,
+            shadowed: self.options.shadow,
+            replay_only: request.replay_only,
+        };
         Prepared { bytes: Cow::Borrowed(request.body), report, turn }
     }
 
@@ -247,7 +253,13 @@ impl Inner {
         notes.push(Reason::ServerHistory);
         let count = |bytes: &[u8]| Tokens::from(bytes.len() / 4);
         let report = told(count(request.body), count(&bytes), admitted.fresh, notes);
-        let turn = Turn { at: None, counted: Tokens::ZERO, replayed: false, shadowed: self.options.shadow, replay_only: request.replay_only };
+        let turn = Turn {
+            at: None,
+            counted: Tokens::ZERO,
+            replayed: false,
+            shadowed: self.options.shadow,
+            replay_only: request.replay_only,
+        };
         Prepared { bytes, report, turn }
     }
 }

@@ -189,7 +189,9 @@ async fn try_make(brief: &Brief) -> Result<Made, Reason> {
 fn spent(summary: &Summary, job: &Job<'_>) -> Tokens {
     match (summary.usage, &summary.asked) {
         (Some(usage), _) => usage.context() + usage.output,
-        (None, Some(asked)) => Tokens(asked.input.0.saturating_mul(summary.calls.into())) + (job.count)(&summary.text),
+        (None, Some(asked)) => {
+            Tokens(asked.input.0.saturating_mul(summary.calls.into())) + (job.count)(&summary.text)
+        }
         (None, None) => Tokens::ZERO,
     }
 }

@@ -38,9 +38,10 @@ pub(crate) struct Tried {
 }
 
 impl Retry {
-    /// Makes one for an answer with these headers, if it is a stream that is read along.
+    /// Makes one for an answer with these headers, if it is a stream whose length the client has not been told.
     pub(crate) fn of(shared: &Arc<Shared>, parts: Parts, answer: &HeaderMap) -> Option<Self> {
-        is_stream(answer).then(|| Self { shared: Arc::clone(shared), parts })
+        (is_stream(answer) && !answer.contains_key(header::CONTENT_LENGTH))
+            .then(|| Self { shared: Arc::clone(shared), parts })
     }
 
     /// Tries once more, compacted. `None` if that cannot help: the answer is the client's as it came.

@@ -163,7 +163,8 @@ async fn ask(client: &Client, upstream: &Upstream, key: &ShownKey, method: Metho
 
 /// Reads what an upstream answers, as far as it matters.
 async fn read(answer: Response<Incoming>) -> Heard {
-    let text = |name| answer.headers().get(name).and_then(|value: &HeaderValue| value.to_str().ok()).map(str::to_owned);
+    let text =
+        |name| answer.headers().get(name).and_then(|value: &HeaderValue| value.to_str().ok()).map(str::to_owned);
     let mut heard = Heard {
         status: Some(answer.status().as_u16()),
         date: text(header::DATE).and_then(|date| http_date(&date)),

@@ -81,7 +81,13 @@ impl Kept {
             watched(event);
         });
         let stores = Arc::clone(&keep.stores);
-        Self { options, same: keep.same && !keep.session.shadow, stores, opened: Mutex::default(), sessions: Mutex::default() }
+        Self {
+            options,
+            same: keep.same && !keep.session.shadow,
+            stores,
+            opened: Mutex::default(),
+            sessions: Mutex::default(),
+        }
     }
 
     /// The store of a tenant. It may block.

@@ -144,7 +144,11 @@ impl Relay {
     }
 
     fn is_over(&self) -> bool {
-        self.inner.is_end_stream() && self.trying.is_none() && self.broken.is_none() && self.ahead.is_empty() && !self.cut_ahead
+        self.inner.is_end_stream()
+            && self.trying.is_none()
+            && self.broken.is_none()
+            && self.ahead.is_empty()
+            && !self.cut_ahead
     }
 
     fn size_hint(&self) -> SizeHint {

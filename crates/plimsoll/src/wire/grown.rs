@@ -111,7 +111,8 @@ impl MessageSpans {
         mut repeats: impl FnMut(usize, &Document<'_>) -> bool,
     ) -> Option<Grown> {
         let mut tape = Tape::with_max_depth(MAX_DEPTH - 2);
-        let Begun { mut messages, respelled, same_head } = self.begin(before, after, format, &mut repeats, &mut tape)?;
+        let Begun { mut messages, respelled, same_head } =
+            self.begin(before, after, format, &mut repeats, &mut tape)?;
         if messages.len() < self.messages.len() {
             return None;
         }
@@ -183,7 +184,8 @@ impl MessageSpans {
             }
             if run == 0 {
                 let here = element(tape, after, at).and_then(|end| Span::new(at, end));
-                let Some(here) = here.filter(|here| repeats(messages.len(), &view_of(after, format, &[*here]))) else {
+                let Some(here) = here.filter(|here| repeats(messages.len(), &view_of(after, format, &[*here])))
+                else {
                     break;
                 };
                 respelled.push(messages.len());

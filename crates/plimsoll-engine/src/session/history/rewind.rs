@@ -12,7 +12,8 @@ impl History {
             return None;
         }
         let (bytes, spans) = self.spans.first(&self.bytes, messages)?;
-        let stays = |edge: Edge| matches!(edge, Edge::Start(_, message) | Edge::End(_, message) if message < messages);
+        let stays =
+            |edge: Edge| matches!(edge, Edge::Start(_, message) | Edge::End(_, message) if message < messages);
         let edits: Vec<Placed> =
             self.edits.iter().filter(|edit| stays(edit.from) && stays(edit.to)).cloned().collect();
         let sent_chain = self.sent_chain.as_ref().filter(|_| !edits.is_empty()).map(|chain| chain.first(messages));

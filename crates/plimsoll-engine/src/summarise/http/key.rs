@@ -49,8 +49,13 @@ pub struct Key {
 
 #[derive(Debug, Clone)]
 enum Source {
-    Environment { variable: String, value: Option<Secret> },
-    Command { line: String },
+    Environment {
+        variable: String,
+        value: Option<Secret>,
+    },
+    Command {
+        line: String,
+    },
     /// A client's own credentials stand in its headers.
     Client,
 }

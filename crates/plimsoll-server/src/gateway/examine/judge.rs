@@ -46,8 +46,7 @@ pub(super) enum Missing {
 
 /// What is too much in an upstream's path: clients put the version and the route there themselves.
 pub(super) fn wrong_base(upstream: &Upstream) -> Option<Missing> {
-    const ROUTES: [&str; 6] =
-        ["/v1/v1", "/messages", "/chat/completions", "/responses", "/v1beta", "/completions"];
+    const ROUTES: [&str; 6] = ["/v1/v1", "/messages", "/chat/completions", "/responses", "/v1beta", "/completions"];
     let base = upstream.base();
     let route = ROUTES.into_iter().find(|route| base.ends_with(route))?;
     // Of a version that stands twice, one is right.
@@ -78,12 +77,9 @@ pub(super) fn judge(
     let fail = |says: String, fix: String| vec![Check::fail(AREA, says, fix)];
     let name = upstream.name();
     let variable = key.variable;
-    match &heard.missing {
-        Some(missing) => {
-            let (says, fix) = unanswered(upstream, key, missing);
-            return fail(says, fix);
-        }
-        None => {}
+    if let Some(missing) = &heard.missing {
+        let (says, fix) = unanswered(upstream, key, missing);
+        return fail(says, fix);
     }
     let Some(status) = heard.status else { return Vec::new() };
     match status {
@@ -92,12 +88,16 @@ pub(super) fn judge(
             let to = heard.location.as_deref().map_or("elsewhere", without_query);
             fail(format!("{upstream} sends requests on to {to}"), format!("give that address: --upstream {name}=URL"))
         }
-        401 | 403 if key.key.is_some() => {
-            fail(format!("{upstream} refuses the key in {variable} ({status})"), format!("set {variable} to a key that it takes"))
-        }
+        401 | 403 if key.key.is_some() => fail(
+            format!("{upstream} refuses the key in {variable} ({status})"),
+            format!("set {variable} to a key that it takes"),
+        ),
         401 | 403 => vec![
             Check::ok(AREA, format!("{upstream} answers")),
-            Check::note(AREA, format!("{upstream} wants a key, and {variable} is not set: clients have to bring one")),
+            Check::note(
+                AREA,
+                format!("{upstream} wants a key, and {variable} is not set: clients have to bring one"),
+            ),
         ],
         400 | 422 | 429 => vec![Check::ok(AREA, format!("{upstream} answers, but lists no models ({status})"))],
         404 | 405 => {
@@ -180,11 +180,14 @@ fn answered(upstream: &Upstream, body: &[u8], window: bool) -> Vec<Check> {
         return vec![Check::fail(AREA, says, fix)];
     }
     let models = serde_json::from_slice::<Models>(body).map(|models| models.data).unwrap_or_default();
-    let mut checks = vec![Check::ok(AREA, match models.len() {
-        0 => format!("{upstream} answers"),
-        1 => format!("{upstream} answers, and has one model"),
-        many => format!("{upstream} answers, and has {many} models"),
-    })];
+    let mut checks = vec![Check::ok(
+        AREA,
+        match models.len() {
+            0 => format!("{upstream} answers"),
+            1 => format!("{upstream} answers, and has one model"),
+            many => format!("{upstream} answers, and has {many} models"),
+        },
+    )];
     if window {
         return checks;
     }

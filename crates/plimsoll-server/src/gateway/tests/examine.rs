@@ -34,8 +34,8 @@ async fn an_upstream_that_answers_is_well_and_unknown_windows_are_told() {
     let (told, examined, scripted) = told(&[(200, date, models)], "/v1", Some("sk-canary")).await;
     insta::assert_snapshot!(told, @r"
     Ok openai=http://HOST/v1 answers, and has 3 models
-    Warn the window of our-own is not known here, so 128000 tokens are assumed; its server says 32768 → --window 32768
-    Warn the window of other.gguf is not known, so 128000 tokens are assumed; it was trained with 8192 → give --window TOKENS: what its server was started with
+    Warn the window of our-own is not known here, so 128.0K tokens are assumed; its server says 32768 → --window 32768
+    Warn the window of other.gguf is not known, so 128.0K tokens are assumed; it was trained with 8192 → give --window TOKENS: what its server was started with
     ");
     assert_eq!(examined.date, http_date("Mon, 30 Nov 2026 09:00:00 GMT"));
     let head = scripted.last().0;

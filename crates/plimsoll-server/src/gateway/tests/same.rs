@@ -18,7 +18,7 @@ const HEAD: &str = "POST /v1/messages?beta=true HTTP/1.1\r\nx-api-key: canary-of
                     x-plimsoll-session: s";
 
 /// A request of so many turns, about 600 tokens each, and one more question.
-fn talk(turns: usize) -> String {
+pub(super) fn talk(turns: usize) -> String {
     let said = |role, text: String| format!(r#"{{"role":"{role}", "content":"{text}"}}"#);
     let turn = |n: usize| {
         let words = format!("Part {n} of the story has words of no great weight. ").repeat(40);
@@ -42,7 +42,8 @@ fn summary() -> Vec<Step> {
         "Current work",
         "Context for continuing",
     ];
-    let sections = (1..).zip(headings).map(|(n, heading)| format!("## {n}. {heading}\nThe story goes on, told whole.\n"));
+    let sections =
+        (1..).zip(headings).map(|(n, heading)| format!("## {n}. {heading}\nThe story goes on, told whole.\n"));
     let text = format!("<summary>\n{}</summary>", sections.collect::<String>());
     let body = json!({
         "type": "message", "role": "assistant", "model": "claude-sonnet-4-5", "stop_reason": "end_turn",

@@ -4,7 +4,12 @@ use super::*;
 
 fn refuse(status: u16, body: &str, key: Option<&Secret>) -> Failure {
     let source = Key::of_environment("OPENAI_API_KEY", None);
-    let judge = Judge { endpoint: "https://h.example/v1/chat/completions", model: "m", secrets: key.map_or(&[], std::slice::from_ref), source: &source };
+    let judge = Judge {
+        endpoint: "https://h.example/v1/chat/completions",
+        model: "m",
+        secrets: key.map_or(&[], std::slice::from_ref),
+        source: &source,
+    };
     let refusal = Refusal {
         status,
         location: Some("https://other.example/login?key=canary"),
