@@ -1,22 +1,15 @@
 //! What is sent on behalf of a client: its own headers, but for those of one connection or one body.
 
 use reqwest::header::{
-    ACCEPT_ENCODING, AUTHORIZATION, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, COOKIE, EXPECT, HOST, HeaderMap,
-    HeaderName, PROXY_AUTHORIZATION, TE, TRAILER, TRANSFER_ENCODING, UPGRADE,
+    ACCEPT_ENCODING, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, EXPECT, HOST, HeaderMap, HeaderName,
+    PROXY_AUTHORIZATION, TE, TRAILER, TRANSFER_ENCODING, UPGRADE,
 };
 
 use super::key::Secret;
 
 /// Headers that say who the client is.
-const CREDENTIALS: [HeaderName; 7] = [
-    AUTHORIZATION,
-    PROXY_AUTHORIZATION,
-    COOKIE,
-    HeaderName::from_static("x-api-key"),
-    HeaderName::from_static("api-key"),
-    HeaderName::from_static("x-goog-api-key"),
-    HeaderName::from_static("x-auth-token"),
-];
+const CREDENTIALS: [&str; 7] =
+    ["authorization", "proxy-authorization", "cookie", "x-api-key", "api-key", "x-goog-api-key", "x-auth-token"];
 
 /// Headers that hold for one connection or one body, or make of a second request the repetition of a first one.
 fn stays(name: &HeaderName) -> bool {
@@ -43,7 +36,7 @@ pub(super) fn headers(client: &HeaderMap) -> HeaderMap {
     let mut headers = HeaderMap::with_capacity(client.len());
     for (name, value) in client.iter().filter(|(name, _)| !stays(name)) {
         let mut value = value.clone();
-        value.set_sensitive(CREDENTIALS.contains(name));
+        value.set_sensitive(CREDENTIALS.contains(&name.as_str()));
         headers.append(name, value);
     }
     headers
@@ -51,8 +44,8 @@ pub(super) fn headers(client: &HeaderMap) -> HeaderMap {
 
 /// What of them must never be shown: credentials, with and without the word for their scheme.
 pub(super) fn secrets(headers: &HeaderMap) -> Vec<Secret> {
-    const NAMES: &[HeaderName] = &CREDENTIALS;
-    let values = NAMES.iter().flat_map(|name| headers.get_all(name)).filter_map(|value| value.to_str().ok());
+    let values =
+        CREDENTIALS.into_iter().flat_map(|name| headers.get_all(name)).filter_map(|value| value.to_str().ok());
     let parts = values.flat_map(|value| [Some(value), value.split_once(' ').map(|(_, secret)| secret.trim())]);
     parts.flatten().filter(|secret| !secret.is_empty()).map(Secret::new).collect()
 }
