@@ -6,7 +6,6 @@
 
 mod judge;
 
-use std::error::Error as _;
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;

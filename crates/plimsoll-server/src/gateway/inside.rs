@@ -25,7 +25,6 @@ pub(crate) struct Inside {
     pub(crate) session: Session,
     pub(crate) request: OwnedRequest<Bytes>,
     pub(crate) turn: Turn,
-    pub(crate) metrics: Arc<Metrics>,
     shadow: bool,
 }
 
@@ -100,7 +99,7 @@ pub(crate) async fn prepare(
     // What a shadow would have saved is nobody's savings.
     note(metrics, exchange, &report, decides && !shadow);
     let told = told(&report, edited.is_some(), shadow);
-    let inside = Inside { session, request, turn, metrics: Arc::clone(metrics), shadow };
+    let inside = Inside { session, request, turn, shadow };
     Ready { edited, told, inside: Some(inside) }
 }
 
