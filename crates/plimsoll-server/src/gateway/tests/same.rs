@@ -107,7 +107,7 @@ async fn the_conversations_own_model_continues_it_into_a_summary_with_the_client
     let folder = tempfile::tempdir().unwrap();
     let store = Store::local(folder.path());
     let gateway = gateway(&scripted, &store, |_| {}).await;
-    let before = talk(10);
+    let before = talk(11);
     prepare(gateway, &before).await;
     let requests = scripted.requests.lock().unwrap().clone();
     let [one, other] = &requests[..] else { panic!("{} requests", requests.len()) };
@@ -147,7 +147,7 @@ async fn a_model_that_refuses_leaves_the_extract() {
     let log = Arc::clone(&told);
     let watch = move |event: &plimsoll_engine::event::Event| log.lock().unwrap().push_str(&format!("{event:?}\n"));
     let gateway = gateway(&scripted, &store, |keep| keep.session.watch = Arc::new(watch)).await;
-    prepare(gateway, &talk(10)).await;
+    prepare(gateway, &talk(11)).await;
     ask(gateway, HEAD, talk(12).as_bytes()).await;
     let sent = scripted.last().1;
     assert!(sent.len() < talk(12).len() * 2 / 3, "{} bytes", sent.len());
@@ -160,7 +160,7 @@ async fn a_model_that_refuses_leaves_the_extract() {
 async fn a_shadow_asks_no_model() {
     let scripted = Scripted::start(summary()).await;
     let gateway = gateway(&scripted, &Store::memory(), |keep| keep.session.shadow = true).await;
-    prepare(gateway, &talk(10)).await;
+    prepare(gateway, &talk(11)).await;
     assert_eq!(scripted.requests.lock().unwrap().len(), 1);
     assert_eq!(metric(gateway, "plimsoll_summary_tokens_total").await, 0);
 }
