@@ -83,8 +83,15 @@ async fn nobody_there_and_plain_http_behind_https_are_told_apart() {
     let upstream = Upstream::new("openai", &format!("http://{free}")).unwrap();
     let gone = says(examine(&[(upstream, key(None))], false).await.unwrap());
     assert!(gone.contains("cannot be reached: ") && gone.contains("start it"), "{gone}");
-    let scripted = Scripted::start(vec![write("HTTP/1.1 400 No\r\ncontent-length: 0\r\n\r\n")]).await;
-    let upstream = Upstream::new("openai", &format!("https://{}", scripted.address)).unwrap();
+    // A server that answers whatever comes in plain HTTP.
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        std::io::Write::write_all(&mut stream, b"HTTP/1.1 400 No\r\n\r\n").unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(200));
+    });
+    let upstream = Upstream::new("openai", &format!("https://{address}")).unwrap();
     let plain = says(examine(&[(upstream, key(None))], false).await.unwrap());
     assert!(plain.contains("securely") && plain.contains("say http://"), "{plain}");
 }
