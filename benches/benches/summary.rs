@@ -124,6 +124,6 @@ fn the_extract(bencher: Bencher<'_, '_>) {
             profile: &profile,
             instructions: None,
         };
-        bencher.bench(|| extract(planned.document.transcript(), planned.summarise.removed.clone(), &request));
+        bencher.bench_local(|| extract(planned.document.transcript(), planned.summarise.removed.clone(), &request));
     });
 }

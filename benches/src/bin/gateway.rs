@@ -110,7 +110,7 @@ fn nginx(folder: &Path, upstream: SocketAddr) -> Result<Target, Fault> {
     let free = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
     let at = folder.display();
     let conf = format!(
-        "worker_processes 1; daemon off; pid {at}/pid; error_log {at}/error.log; events {{ worker_connections 512; }}
+        "worker_processes 1; daemon off; master_process off; pid {at}/pid; error_log {at}/error.log; events {{ worker_connections 512; }}
          http {{ access_log off; client_body_temp_path {at}/b; proxy_temp_path {at}/p; fastcgi_temp_path {at}/f;
          uwsgi_temp_path {at}/u; scgi_temp_path {at}/s; client_max_body_size 64m; client_body_buffer_size 2m;
          keepalive_requests 1000000; tcp_nodelay on;

@@ -15,10 +15,13 @@ use output::Output;
 use resolve::{Done, Usage};
 
 fn main() -> ExitCode {
-    // `run` starts this program again, between itself and an agent; it is no command for people.
+    // `run` and `wrap` start this program again, between themselves and another; these are no commands for people.
     let mut arguments = std::env::args_os().skip(1);
-    if arguments.next().is_some_and(|first| first == cmd::run::WATCH) {
-        return plimsoll_agent::watch(arguments);
+    match arguments.next() {
+        Some(first) if first == cmd::run::WATCH => return plimsoll_agent::watch(arguments),
+        #[cfg(target_os = "linux")]
+        Some(first) if first == cmd::tie::TIE => return cmd::tie::tie(arguments),
+        _ => {}
     }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,

@@ -27,6 +27,8 @@ pub enum Event {
         calls: u32,
         /// What that used, as far as it was reported.
         usage: Option<Usage>,
+        /// What that came to, input and output together: as it was reported, else as it was counted.
+        tokens: Tokens,
     },
     /// There is nothing to be put in place, and why.
     NotSummarised(Reason),

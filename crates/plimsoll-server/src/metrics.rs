@@ -271,9 +271,8 @@ impl Metrics {
     pub(crate) fn happened(&self, event: &Event) {
         match event {
             Event::Compacted(_) => self.epochs.fetch_add(1, Relaxed),
-            Event::Summarised { usage, .. } => {
-                let used = usage.map_or(0, |usage| usage.context().0.saturating_add(usage.output.0));
-                self.summarising.fetch_add(used, Relaxed);
+            Event::Summarised { tokens, .. } => {
+                self.summarising.fetch_add(tokens.0, Relaxed);
                 self.summaries.fetch_add(1, Relaxed)
             }
             Event::Overflow { recovered: true } => self.recovered.fetch_add(1, Relaxed),

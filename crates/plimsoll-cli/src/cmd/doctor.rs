@@ -10,21 +10,31 @@ use plimsoll_engine::config::Places;
 use plimsoll_engine::doctor::{self, Check, Examination, Level};
 use plimsoll_engine::hook::log_path;
 use plimsoll_engine::install::InstallPlaces;
+use plimsoll_server::gateway::{ShownKey, Upstream, examine as look_over};
 use serde::Serialize;
 
-use crate::args::Global;
+use crate::args::{Global, tokens};
 use crate::output::{Output, plain, style};
-use crate::resolve::{self, Done};
+use crate::resolve::{self, Done, Usage};
 
 /// Look over the set-up, and say what to do about what is not well
 ///
 /// Looks at the environment, the configuration, the store, the agent programs, what is installed into them, the models
-/// that they are configured with, and the clock. It changes nothing, and asks nobody but a store that is a server. Exits
-/// with 1 if something does not work; a warning is no failure.
+/// that they are configured with, and the clock. With --upstream it looks over what a gateway would pass on to, too: whether
+/// it answers, takes the key that the environment holds for it (ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY), and which
+/// windows are not known. It changes nothing, and asks nobody but those and a store that is a server. Exits with 1 if
+/// something does not work; a warning is no failure.
 #[derive(Debug, Args)]
 #[command(after_help = "Example: plimsoll doctor
+         plimsoll doctor --upstream openai=http://127.0.0.1:11434
          plimsoll doctor --json | jq '.checks[] | select(.level == \"fail\")'")]
 pub(crate) struct DoctorArgs {
+    /// Look over an upstream, as `serve` would be given it; may be repeated
+    #[arg(long, value_name = "NAME=URL")]
+    pub(crate) upstream: Vec<String>,
+    /// The window that `serve` would be given, so that unknown ones do not matter
+    #[arg(long, value_name = "TOKENS", value_parser = tokens)]
+    pub(crate) window: Option<u64>,
     /// Show only what is not as it should be
     #[arg(short, long)]
     pub(crate) quiet: bool,
@@ -43,7 +53,11 @@ struct Report<'a> {
 
 pub(crate) fn run(arguments: &DoctorArgs, global: &Global, output: &mut Output) -> Result<Done> {
     let progress = output.progress("looking");
-    let examination = examine(global, &|stage| progress.stage(stage));
+    // Read here and not by the parser of arguments, which would print what was typed, a password in it too.
+    let upstreams = arguments.upstream.iter().map(|upstream| upstream.parse::<Upstream>());
+    let upstreams: Vec<Upstream> =
+        upstreams.collect::<Result<_, _>>().map_err(|error| Usage(format!("--upstream NAME=URL: {error}")))?;
+    let examination = examine(global, upstreams, arguments.window.is_some(), &|stage| progress.stage(stage))?;
     drop(progress);
     let ok = examination.is_well();
     if arguments.json {
@@ -55,7 +69,7 @@ pub(crate) fn run(arguments: &DoctorArgs, global: &Global, output: &mut Output) 
 }
 
 /// Looks at everything. A further subject is a line here.
-fn examine(global: &Global, stage: &dyn Fn(&str)) -> Examination {
+fn examine(global: &Global, upstreams: Vec<Upstream>, window: bool, stage: &dyn Fn(&str)) -> Result<Examination> {
     let mut examination = Examination::default();
     let directory = std::env::current_dir().unwrap_or_default();
     let now = SystemTime::now();
@@ -97,8 +111,29 @@ fn examine(global: &Global, stage: &dyn Fn(&str)) -> Examination {
     let log = config.log().map(PathBuf::from).or_else(|| log_path(lookup));
     examination.extend(doctor::log(log.as_deref(), now));
     examination.extend(doctor::models(&doctor::configured_models(&lookup), &resolve::catalogue_files(global)));
-    examination.extend(doctor::clock(now, newest, None));
-    examination
+    let mut server = None;
+    if !upstreams.is_empty() {
+        stage("asking the upstreams");
+        let key = |upstream: &Upstream| ShownKey::of(upstream, |name| std::env::var(name).ok());
+        let keyed = upstreams.into_iter().map(|upstream| {
+            let key = key(&upstream);
+            (upstream, key)
+        });
+        let upstreams: Vec<_> = keyed.collect();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        match runtime.block_on(look_over(&upstreams, window)) {
+            Ok(examined) => {
+                server = examined.date;
+                examination.extend(examined.checks);
+            }
+            Err(error) => {
+                let fix = "on Debian, for example: apt-get install ca-certificates";
+                examination.extend([Check::fail("upstream", error.to_string(), fix)]);
+            }
+        }
+    }
+    examination.extend(doctor::clock(SystemTime::now(), newest, server));
+    Ok(examination)
 }
 
 fn variables() -> Vec<(String, String)> {

@@ -20,4 +20,6 @@ pub(crate) mod serve;
 pub(crate) mod skills;
 pub(crate) mod store;
 pub(crate) mod summarizer;
+#[cfg(target_os = "linux")]
+pub(crate) mod tie;
 pub(crate) mod wrap;

@@ -11,15 +11,17 @@ use clap::{Args, ValueHint};
 use plimsoll::Tokens;
 use plimsoll::budget::Capacity;
 use plimsoll::cap::Cap;
-use plimsoll::compact::Profile;
 use plimsoll_engine::config::Config;
+use plimsoll_engine::profiles::profile as profile_named;
 use plimsoll_engine::session::{Recaller, SessionOptions};
+use plimsoll_engine::summarise::Choice;
 use plimsoll_server::ServerError;
 use plimsoll_server::gateway::{Gateway, Keep, Keys, Options, Sink, Upstream};
 
+use super::summarizer::{Own, SummarizerArgs};
 use crate::args::{Global, size, tokens};
 use crate::output::{Output, plain};
-use crate::resolve::{Done, Usage, catalogue, config, tenant_store};
+use crate::resolve::{Done, Usage, catalogue, config, profile_folder, tenant_store};
 
 /// Put a gateway in front of models: conversations stay inside their windows, everything else passes as it is
 ///
@@ -71,9 +73,8 @@ pub(crate) struct GatewayArgs {
     /// contain Plimsoll's recall), files (clients that can open files here), always, nobody
     #[arg(long, value_name = "WHO", value_parser = ["tool", "files", "always", "nobody"])]
     pub(crate) recall: Option<String>,
-    /// Who writes summaries: extract (embedded, offline)
-    #[arg(long, value_name = "SUMMARIZER", default_value = "extract")]
-    pub(crate) summarizer: String,
+    #[command(flatten)]
+    pub(crate) summarizer: SummarizerArgs,
     /// Decide and report, but change nothing
     #[arg(long, conflicts_with = "passthrough")]
     pub(crate) shadow: bool,
@@ -114,30 +115,44 @@ impl GatewayArgs {
             return Ok(options);
         }
         let config = config(global)?;
-        let mut session = self.session(&config, recaller)?;
-        session.catalogue = catalogue(global)?;
+        let choice = self.summarizer.choice(&config)?;
+        let session = self.session(&config, global, &choice, recaller)?;
         // What is wrong with the store is said now, and not at the first request.
         tenant_store(&config, None)?;
         let stores = move |tenant: Option<&str>| tenant_store(&config, tenant).map_err(|error| error.to_string());
-        options.keep = Some(Keep::new(session, Arc::new(stores)));
+        let mut keep = Keep::new(session, Arc::new(stores));
+        keep.same = choice == Choice::Same;
+        options.keep = Some(keep);
         Ok(options)
     }
 
-    fn session(&self, config: &Config, recaller: Recaller) -> Result<SessionOptions> {
-        if self.summarizer != "extract" {
-            let name = plain(&self.summarizer);
-            let only = "only `extract` is built in; it works offline and needs no key";
-            return Err(Usage(format!("--summarizer {name}: {only}")).into());
-        }
+    fn session(
+        &self,
+        config: &Config,
+        global: &Global,
+        choice: &Choice,
+        recaller: Recaller,
+    ) -> Result<SessionOptions> {
         let mut session = SessionOptions::default().with_policy(config.policy());
+        session.catalogue = catalogue(global)?;
+        match choice {
+            Choice::Same => self.summarizer.only_same()?,
+            Choice::Model { api, model } => {
+                let nothing = Own { model: None, window: None, max_output: None, catalogue: &session.catalogue };
+                let remote = self.summarizer.remote(*api, model, config, nothing)?;
+                session.summariser = Arc::new(remote);
+            }
+            // The embedded one is what a session has.
+            _ => {}
+        }
         if self.window.is_some() || self.max_output.is_some() {
             let (window, output) = (self.window.map(Tokens), self.max_output.map(Tokens));
             let capacity = Capacity { context_window: window, max_output: output, ..Capacity::default() };
             session = session.with_capacity(capacity);
         }
-        let named = Profile::named(config.profile());
-        session.profile =
-            named.with_context(|| format!("compact.profile: there is no {}", plain(config.profile())))?;
+        session.profile = profile_named(config.profile(), profile_folder(global).as_deref())
+            .map_err(|error| Usage(plain(&error.to_string())))?
+            .profile;
         session.cap = config.cap().map(Cap::Bytes);
         session.shadow = self.shadow;
         Ok(session.with_recaller(match self.recall.as_deref() {

@@ -7,6 +7,7 @@ use std::time::Duration;
 use anyhow::Result;
 use clap::Args;
 use plimsoll::Tokens;
+use plimsoll::compact::Api;
 use plimsoll::model::{Catalogue, Endpoint, Limits, Lookup, Source, resolve_limits};
 use plimsoll::wire::Document;
 use plimsoll_engine::config::Config;
@@ -72,17 +73,40 @@ impl SummarizerArgs {
         let Some((api, model)) = choice.model(document, own.model).map_err(|error| usage(error.to_string()))? else {
             return Ok(Box::new(Extract::default()));
         };
-        let base = self.summarizer_url.as_deref().or_else(|| config.summarizer_url());
-        let remote = Remote::new(api, &model, base).map_err(|error| usage(error.to_string()))?;
         let same = *choice == Choice::Same;
-        let window = self.summarizer_window.map(Tokens).or_else(|| config.summarizer_window());
-        let window = window.or(own.window.filter(|_| same));
-        let (window, max_output) = limits(own.catalogue, &model, window, own.max_output.filter(|_| same), base);
+        let own = Own { window: own.window.filter(|_| same), max_output: own.max_output.filter(|_| same), ..own };
+        Ok(Box::new(self.remote(api, &model, config, own)?))
+    }
+
+    /// Makes the summariser that is a model, whatever the conversation. Its limits are `own` where nothing else is said.
+    pub(crate) fn remote(&self, api: Api, model: &str, config: &Config, own: Own<'_>) -> Result<Remote> {
+        let usage = |error: String| Usage(format!("--summarizer {}: {}", plain(model), plain(&error)));
+        let base = self.summarizer_url.as_deref().or_else(|| config.summarizer_url());
+        let remote = Remote::new(api, model, base).map_err(|error| usage(error.to_string()))?;
+        let window = self.summarizer_window.map(Tokens).or_else(|| config.summarizer_window()).or(own.window);
+        let (window, max_output) = limits(own.catalogue, model, window, own.max_output, base);
         let mut patience = Patience::default();
         patience.total = Duration::from_secs(self.summarizer_timeout);
         let remote = remote.with_limits(window, max_output).with_key(self.key(config, variable(api)));
-        let remote = remote.with_patience(patience).map_err(|error| usage(error.to_string()))?;
-        Ok(Box::new(remote))
+        Ok(remote.with_patience(patience).map_err(|error| usage(error.to_string()))?)
+    }
+
+    /// Refuses what says how another model is asked, where a conversation's own model is, which its client's request
+    /// says.
+    pub(crate) fn only_same(&self) -> Result<()> {
+        let given = [
+            (self.summarizer_url.is_some(), "--summarizer-url"),
+            (self.summarizer_window.is_some(), "--summarizer-window"),
+            (self.summarizer_key_env.is_some(), "--summarizer-key-env"),
+            (self.summarizer_key_command.is_some(), "--summarizer-key-command"),
+        ];
+        match given.iter().find(|(given, _)| *given) {
+            Some((_, option)) => {
+                let says = "`same` asks each conversation's own model at its upstream, with its client's credentials";
+                Err(Usage(format!("{option} does not go with --summarizer same: {says}")).into())
+            }
+            None => Ok(()),
+        }
     }
 
     /// Where the key comes from: what is typed goes before what is configured, a command before a variable.

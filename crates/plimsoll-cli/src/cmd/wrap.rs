@@ -76,7 +76,7 @@ pub(crate) fn run(arguments: &WrapArgs, global: &Global) -> Result<Done> {
     runtime()?.block_on(async {
         let gateway = Gateway::bind(([127, 0, 0, 1], 0).into(), options).await?;
         let added = added(known, &format!("http://{}", gateway.address()), lookup)?;
-        let mut command = Command::new(program);
+        let mut command = tied(program);
         command.args(&added.arguments).args(rest).envs(added.variables).kill_on_drop(true);
         // Before the child is there, so that no signal meets this process unprepared.
         let mut signals = Signals::listen()?;
@@ -98,6 +98,17 @@ pub(crate) fn run(arguments: &WrapArgs, global: &Global) -> Result<Done> {
         served.abort();
         Ok(Done::Exited(code(status)))
     })
+}
+
+/// A command that is asked to end where this process is killed, as far as the system knows how.
+fn tied(program: &OsStr) -> Command {
+    #[cfg(target_os = "linux")]
+    if let Some([own, arguments @ ..]) = super::tie::starter() {
+        let mut command = Command::new(own);
+        command.args(arguments).arg(program);
+        return command;
+    }
+    Command::new(program)
 }
 
 /// Where requests go in the end: where they would go without us.

@@ -98,3 +98,25 @@ fn a_wrapped_program_gets_an_address_of_its_own_and_gives_its_exit_code() {
     missing.args(["wrap", "no-such-program"]);
     assert!(bench.feed(missing, b"").code(1).err().contains("no-such-program"));
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_wrapped_program_ends_with_a_wrap_that_was_killed() {
+    let bench = Bench::new();
+    let mut command = bench.command();
+    command.env("PATH", "/usr/bin:/bin").args(["wrap", "--", "sh", "-c", "echo $$; exec sleep 600"]);
+    let mut wrap = command.stdout(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(wrap.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let program = std::path::PathBuf::from(format!("/proc/{}", line.trim()));
+    assert!(program.exists(), "{line}");
+    wrap.kill().unwrap();
+    wrap.wait().unwrap();
+    // What has ended stays in the table until whoever takes it over has looked.
+    let runs = || std::fs::read_to_string(program.join("stat")).is_ok_and(|stat| !stat.contains(") Z "));
+    let ended = (0..500).any(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+        !runs()
+    });
+    assert!(ended, "the program goes on");
+}

@@ -9,6 +9,8 @@
     reason = "a test that fails should stop at once"
 )]
 
+mod replicas;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Output, Stdio};
 use std::time::{Duration, Instant, SystemTime};
@@ -16,10 +18,11 @@ use std::time::{Duration, Instant, SystemTime};
 use libtest_mimic::{Arguments, Trial};
 
 fn main() -> ExitCode {
-    let tests: [(&str, fn()); 4] = [
+    let tests: [(&str, fn()); 5] = [
         ("what_one_machine_archives_another_restores", what_one_machine_archives_another_restores),
         ("two_machines_that_compact_at_once_agree", two_machines_that_compact_at_once_agree),
         ("what_is_wrong_is_said_and_nothing_is_written", what_is_wrong_is_said_and_nothing_is_written),
+        ("two_gateways_behind_a_round_robin_are_one", replicas::two_gateways_behind_a_round_robin_are_one),
         ("an_unknown_id_is_no_fault_of_the_store", an_unknown_id_is_no_fault_of_the_store),
     ];
     let there = std::env::var_os("PLIMSOLL_TEST_S3_URL").is_some();

@@ -4,8 +4,9 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use plimsoll::Bytes;
-use plimsoll::id::RecallId;
-use plimsoll_store::{Inventory, Location, Store};
+use plimsoll::id::{ArtifactId, RecallId, Record, SessionId, ToolCallId};
+use plimsoll_store::backend::Created;
+use plimsoll_store::{Inventory, Location, Store, StoreError};
 
 use super::Check;
 
@@ -52,12 +53,43 @@ pub fn store<E: std::fmt::Display>(location: &Location, opened: Result<&Store, E
         Ok(inventory) => {
             seen.newest = newest(&inventory);
             seen.checks.extend(contents(store, &inventory));
+            if !matches!(location, Location::Local(_)) {
+                seen.checks.push(judged_writing(write_twice(store)));
+            }
         }
         Err(error) => {
             seen.checks.push(Check::fail(AREA, error.to_string(), "`plimsoll store verify` says what else is wrong"));
         }
     }
     seen
+}
+
+/// Writes a record of its own, once more with other bytes, and removes it: a server's permissions, and whether it keeps
+/// what was written first, show only so.
+fn write_twice(store: &Store) -> Result<Created, StoreError> {
+    let since = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default().as_nanos();
+    let call = ToolCallId::new(&format!("{}-{since}", std::process::id()));
+    let key = Record::Text(ArtifactId::new(&SessionId::new("doctor"), &call)).key();
+    let backend = store.backend();
+    let written = backend.create(&key, &[b"first"]).and_then(|_| backend.create(&key, &[b"second"]));
+    let removed = backend.delete(&key);
+    written.and_then(|created| removed.map(|_| created))
+}
+
+fn judged_writing(second: Result<Created, StoreError>) -> Check {
+    match second {
+        Ok(Created::Different) => Check::ok(AREA, "can be written to, and keeps what was written first"),
+        Ok(_) => Check::fail(
+            AREA,
+            "takes a second record in the place of the first, so that several machines would not agree",
+            "use a server that honours conditional puts (If-None-Match), or a store for each machine",
+        ),
+        Err(error) => Check::fail(
+            AREA,
+            format!("cannot be written to: {error}"),
+            "let its key put, get, list and delete below the store's prefix",
+        ),
+    }
 }
 
 fn newest(inventory: &Inventory) -> Option<SystemTime> {
@@ -199,7 +231,6 @@ fn judged_room(folder: &Path, free: u64, files: Option<u64>) -> Check {
 
 #[cfg(test)]
 mod tests {
-    use plimsoll::id::{SessionId, ToolCallId};
     use plimsoll_store::{NewResult, Quotas};
 
     use super::super::{Level, told};
@@ -269,6 +300,16 @@ mod tests {
         assert_eq!(level(500 << 20, None), Level::Warn);
         assert_eq!(level(5 << 20, None), Level::Fail);
         assert_eq!(level(5 << 30, Some(3)), Level::Fail);
+    }
+
+    #[test]
+    fn a_server_that_takes_a_second_record_is_told_and_the_trial_leaves_nothing() {
+        let store = Store::memory();
+        assert_eq!(judged_writing(write_twice(&store)).level, Level::Ok);
+        assert!(store.inventory().unwrap().sessions.is_empty());
+        assert!(told(&[judged_writing(Ok(Created::New))]).contains("If-None-Match"));
+        let full = StoreError::Symlink { path: "/x".into() };
+        assert_eq!(judged_writing(Err(full)).level, Level::Fail);
     }
 
     #[test]

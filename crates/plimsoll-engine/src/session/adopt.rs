@@ -212,11 +212,20 @@ impl Inner {
         self.record(in_force)
     }
 
+    /// Whether [`keep_up`](Self::keep_up) has something to do.
+    #[cfg(feature = "tokio")]
+    pub(super) fn has_to_keep_up(&self, seen: &Seen) -> bool {
+        let Some(in_force) = &seen.history.in_force else {
+            return false;
+        };
+        let day = day_of((self.options.clock)()) + 1;
+        if in_force.is_durable() { in_force.noted.load(Ordering::Acquire) != day } else { seen.is_new }
+    }
+
     /// Notes once a day that an epoch is replayed, so that what it removed is kept.
     fn note_replay(&self, in_force: &InForce) {
         let now = (self.options.clock)();
-        let day = now.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs() / (24 * 60 * 60));
-        if in_force.is_to_be_noted(day + 1) {
+        if in_force.is_to_be_noted(day_of(now) + 1) {
             // If that fails, the archive is kept a day less.
             let _ = self.store.mark_replayed(&in_force.id, now);
         }
@@ -286,6 +295,11 @@ impl Inner {
         }
         Ok(best)
     }
+}
+
+/// The number of a day.
+fn day_of(now: SystemTime) -> u64 {
+    now.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs() / (24 * 60 * 60))
 }
 
 fn told_of(in_force: &InForce, told: Option<&Told>, before: plimsoll::Tokens, history: &History) -> CompactionReport {

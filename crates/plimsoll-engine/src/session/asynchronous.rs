@@ -2,13 +2,17 @@
 //! awaited without one.
 
 use std::borrow::Cow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
 use plimsoll::wire::{Format, Overflow};
 
 use super::flow::Late;
+use super::see::Seen;
 use super::{
     Begun, ByHand, Manual, OverflowError, Prepared, ROUNDS, Reason, Request, RequestReport, Session, Turn, Waiting,
 };
+use crate::summarise::OwnModel;
 
 /// A request as it is handed over to another thread.
 #[derive(Debug, Clone)]
@@ -22,12 +26,16 @@ pub struct OwnedRequest<B> {
     pub recaller: Option<super::Recaller>,
     /// Replays what was decided and decides nothing new.
     pub replay_only: bool,
+    /// Says of the bytes of the last message whether the client asks for a compaction of its own with it.
+    pub own_compaction: Option<fn(&[u8], Format) -> bool>,
+    /// Writes the summary, if one is made because of this request, instead of the options' summariser.
+    pub own_model: Option<Arc<dyn OwnModel>>,
 }
 
 impl<B: AsRef<[u8]>> OwnedRequest<B> {
     /// Makes a request.
     pub const fn new(body: B, format: Format) -> Self {
-        Self { body, format, recaller: None, replay_only: false }
+        Self { body, format, recaller: None, replay_only: false, own_compaction: None, own_model: None }
     }
 
     fn request(&self) -> Request<'_> {
@@ -36,8 +44,20 @@ impl<B: AsRef<[u8]>> OwnedRequest<B> {
             format: self.format,
             recaller: self.recaller,
             replay_only: self.replay_only,
+            own_compaction: self.own_compaction,
+            own_model: self.own_model.as_ref(),
         }
     }
+}
+
+/// What came of a first look.
+enum Glanced<'b> {
+    /// The request may go out.
+    Ready(Box<Prepared<'b>>),
+    /// It is seen what the request is; what follows may take time.
+    Seen(Box<Seen>),
+    /// It has to be read.
+    Nothing,
 }
 
 /// What came of one step, free of the body.
@@ -87,9 +107,17 @@ impl Session {
         B: AsRef<[u8]> + Clone + Send + Sync + 'static,
     {
         let mut late = Late::No;
+        let mut glanced = match self.glance(&request.request()) {
+            Glanced::Ready(prepared) => return *prepared,
+            Glanced::Seen(seen) => Some(seen),
+            Glanced::Nothing => None,
+        };
         for round in 0..=ROUNDS + 1 {
-            let (inner, owned) = (std::sync::Arc::clone(&self.inner), request.clone());
-            let step = move || Stepped::of(inner.attempt(&owned.request(), late));
+            let (inner, owned, seen) = (Arc::clone(&self.inner), request.clone(), glanced.take());
+            let step = move || match seen {
+                Some(seen) => Stepped::of(inner.proceed(&owned.request(), *seen, late)),
+                None => Stepped::of(inner.attempt(&owned.request(), late)),
+            };
             match tokio::task::spawn_blocking(step).await {
                 Ok(Stepped::Ready(edited, report, turn)) => return prepared(request, edited, *report, turn),
                 Ok(Stepped::Waits(waiting)) => {
@@ -101,6 +129,27 @@ impl Session {
             }
         }
         self.inner.pass(&request.request(), Reason::SummaryLate)
+    }
+
+    /// Looks at a request on the thread of whoever asks, as far as that takes no time: most requests are of a known
+    /// history, a turn longer, and far from any threshold. A thread for blocking work would take longer to be woken.
+    fn glance<'b>(&self, request: &Request<'b>) -> Glanced<'b> {
+        let glance = || match self.inner.glance(request) {
+            None => Glanced::Nothing,
+            Some(seen) if !self.inner.may_block(request, &seen) => {
+                match self.inner.proceed(request, seen, Late::No) {
+                    Begun::Ready(prepared) => Glanced::Ready(prepared),
+                    // Nothing is waited for below the thresholds; if it were, it would be begun again.
+                    Begun::Waits(_) => Glanced::Nothing,
+                }
+            }
+            Some(seen) => Glanced::Seen(Box::new(seen)),
+        };
+        // What a thread of its own would catch is caught here too.
+        catch_unwind(AssertUnwindSafe(glance)).unwrap_or_else(|_| {
+            let reason = Reason::NotUnderstood("a fault of Plimsoll, which was caught".to_owned());
+            Glanced::Ready(Box::new(self.inner.pass(request, reason)))
+        })
     }
 
     /// Does what [`after_overflow`](Session::after_overflow) does, for an asynchronous host.
@@ -136,7 +185,7 @@ impl Session {
     where
         B: AsRef<[u8]> + Clone + Send + Sync + 'static,
     {
-        let (inner, owned, manual) = (std::sync::Arc::clone(&self.inner), request.clone(), manual.clone());
+        let (inner, owned, manual) = (Arc::clone(&self.inner), request.clone(), manual.clone());
         let done = tokio::task::spawn_blocking(move || inner.by_hand(&owned.request(), &manual)).await;
         done.unwrap_or(ByHand::Left(Reason::Fault))
     }

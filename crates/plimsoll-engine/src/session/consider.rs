@@ -56,7 +56,7 @@ impl Inner {
                 self.put_in_place(request, history, &made, work.as_ref(), thresholds, trigger, level)
             }
             (Step::Extract, _) => {
-                let brief = Brief { extract_only: true, ..self.brief(history, thresholds, trigger) };
+                let brief = Brief { extract_only: true, ..self.brief(request, history, thresholds, trigger) };
                 match block_on(make(brief)) {
                     Stage::Made(made) => {
                         let outcome =
@@ -71,13 +71,15 @@ impl Inner {
                     Stage::Making => Outcome::Left(None),
                 }
             }
-            (Step::Start | Step::StartAndWait, _) => match self.start(history, thresholds, trigger, bound_turn) {
-                Some(work) if step == Step::StartAndWait => {
-                    Outcome::Waits(Waiting { work, patience: self.options.patience })
+            (Step::Start | Step::StartAndWait, _) => {
+                match self.start(request, history, thresholds, trigger, bound_turn) {
+                    Some(work) if step == Step::StartAndWait => {
+                        Outcome::Waits(Waiting { work, patience: self.options.patience })
+                    }
+                    Some(_) => Outcome::Preparing,
+                    None => Outcome::Left(None),
                 }
-                Some(_) => Outcome::Preparing,
-                None => Outcome::Left(None),
-            },
+            }
             (Step::Wait, _) => match work {
                 Some(work) => Outcome::Waits(Waiting { work, patience: self.options.patience }),
                 None => Outcome::Left(None),
@@ -136,6 +138,7 @@ impl Inner {
     /// Starts the making of a summary beside the requests.
     fn start(
         &self,
+        request: &Request<'_>,
         history: &Arc<History>,
         thresholds: &Thresholds,
         trigger: Trigger,
@@ -148,7 +151,7 @@ impl Inner {
                 return Some(other);
             }
             let again = state.work_for(history).is_some_and(|other| matches!(other.stage(), Stage::Nothing(_)));
-            let brief = Brief { again, ..self.brief(history, thresholds, trigger) };
+            let brief = Brief { again, ..self.brief(request, history, thresholds, trigger) };
             let (work, running) = begin(brief, bound_turn)?;
             state.begin_work(&work, history);
             (work, running)
@@ -157,8 +160,15 @@ impl Inner {
         Some(work)
     }
 
-    pub(super) fn brief(&self, history: &Arc<History>, thresholds: &Thresholds, trigger: Trigger) -> Brief {
+    pub(super) fn brief(
+        &self,
+        request: &Request<'_>,
+        history: &Arc<History>,
+        thresholds: &Thresholds,
+        trigger: Trigger,
+    ) -> Brief {
         Brief {
+            own_model: request.own_model.cloned(),
             history: Arc::clone(history),
             thresholds: *thresholds,
             trigger,

@@ -29,11 +29,24 @@ pub(super) enum Late {
 impl Inner {
     /// Makes a request ready to go out, or says what it has to wait for.
     pub(super) fn attempt<'b>(&self, request: &Request<'b>, late: Late) -> Begun<'b> {
-        let mut seen = match self.see(request) {
-            Ok(seen) => seen,
-            Err(Unseen::Passed(reason)) => return Begun::Ready(Box::new(self.pass(request, reason))),
-            Err(Unseen::Results(document)) => return Begun::Ready(Box::new(self.results_alone(request, &document))),
-        };
+        match self.see(request) {
+            Ok(seen) => self.proceed(request, seen, late),
+            Err(Unseen::Passed(reason)) => Begun::Ready(Box::new(self.pass(request, reason))),
+            Err(Unseen::Results(document)) => Begun::Ready(Box::new(self.results_alone(request, &document))),
+        }
+    }
+
+    /// Whether what follows for a request that was seen may take time: the store is asked, or a summary is made.
+    #[cfg(feature = "tokio")]
+    pub(super) fn may_block(&self, request: &Request<'_>, seen: &Seen) -> bool {
+        let thresholds = self.thresholds(&seen.history.envelope);
+        let is_full = !request.replay_only && thresholds.level(seen.history.used().0) >= Level::Prepare;
+        is_full || self.has_to_keep_up(seen) || self.is_to_ask(seen, &thresholds)
+    }
+
+    /// Makes a request ready that was seen, or says what it has to wait for.
+    pub(super) fn proceed<'b>(&self, request: &Request<'b>, mut seen: Seen, late: Late) -> Begun<'b> {
+        let request = &seen.judged(request);
         let thresholds = self.thresholds(&seen.history.envelope);
         self.keep_up(request, &mut seen);
         if self.is_to_ask(&seen, &thresholds) {
@@ -150,7 +163,7 @@ impl Inner {
             force: manual.force,
             instructions: manual.instructions.clone(),
             cancel: manual.cancel.clone(),
-            ..self.brief(&history, &thresholds, Trigger::Manual)
+            ..self.brief(request, &history, &thresholds, Trigger::Manual)
         };
         let Some((work, running)) = begin(brief, false) else {
             return ByHand::Left(Reason::Skipped("the history has no hash; this is a fault of Plimsoll".to_owned()));
@@ -208,7 +221,8 @@ impl Inner {
             notes: seen.notes,
             sent: history.sent_chain().prefix(history.sent_chain().len()),
         };
-        let turn = Turn { at: history.at(), counted: history.counted(), replayed, shadowed };
+        let replay_only = request.replay_only;
+        let turn = Turn { at: history.at(), counted: history.counted(), replayed, shadowed, replay_only };
         Prepared { bytes, report, turn }
     }
 
@@ -217,7 +231,13 @@ impl Inner {
         let tokens = Tokens::from(request.body.len() / 4);
         let notes = vec![reason];
         let report = told(tokens, tokens, 0, notes);
-        let turn = Turn { at: None, counted: Tokens::ZERO, replayed: false, shadowed: self.options.shadow };
+        let turn = Turn {
+            at: None,
+            counted: Tokens::ZERO,
+            replayed: false,
+            shadowed: self.options.shadow,
+            replay_only: request.replay_only,
+        };
         Prepared { bytes: Cow::Borrowed(request.body), report, turn }
     }
 
@@ -233,7 +253,13 @@ impl Inner {
         notes.push(Reason::ServerHistory);
         let count = |bytes: &[u8]| Tokens::from(bytes.len() / 4);
         let report = told(count(request.body), count(&bytes), admitted.fresh, notes);
-        let turn = Turn { at: None, counted: Tokens::ZERO, replayed: false, shadowed: self.options.shadow };
+        let turn = Turn {
+            at: None,
+            counted: Tokens::ZERO,
+            replayed: false,
+            shadowed: self.options.shadow,
+            replay_only: request.replay_only,
+        };
         Prepared { bytes, report, turn }
     }
 }

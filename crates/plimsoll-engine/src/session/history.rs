@@ -1,20 +1,24 @@
 //! `History`: one conversation as it was last sent, with all that was read, hashed, counted and decided about it.
 
+mod messages;
+mod rewind;
+
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use plimsoll::Tokens;
-use plimsoll::budget::{Counting, Meter};
+use plimsoll::budget::{Counting, Measure, Meter};
 use plimsoll::compact::{Chain, ChainHash};
 use plimsoll::token::Method;
-use plimsoll::transcript::{BlockKind, CallKind};
 use plimsoll::wire::{Document, Edit, Format, MessageSpans, Span, splice};
 
 use super::adopt::InForce;
 use super::envelope::Envelope;
 use super::report::At;
+use messages::turns;
+pub(super) use messages::{begins_turn, note_tools};
 
 /// An end of an edit: a distance from where a message starts, or from where it ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,12 +76,14 @@ pub(super) struct History {
     /// `counted_from` on.
     sums: Vec<Tokens>,
     counted_from: usize,
+    /// The tokens of the messages as they came, summed up to each number of them.
+    original_sums: Vec<Tokens>,
     pub(super) method: Method,
     anchor: Mutex<Option<Anchor>>,
     /// The names of the tools by the ids of their calls.
     pub(super) tools: Arc<HashMap<String, String>>,
-    /// The index of the last message that begins a turn.
-    pub(super) latest_typed: Option<usize>,
+    /// The indices of the messages that begin a turn.
+    typed: Vec<usize>,
     /// The attempts at compaction that this history and its like share.
     pub(super) lineage: u64,
     /// Counts as the model does that it is for.
@@ -113,11 +119,15 @@ impl History {
         let meter = &mut *shared.lock().unwrap_or_else(PoisonError::into_inner);
         let envelope = Envelope::of(document, meter);
         let messages = spans.len();
-        let (original, measure) = if edits.is_empty() && caps.is_empty() {
-            let measure = meter.measure(document);
-            (measure.messages, measure)
-        } else {
-            (meter.measure(document).messages, meter.measure(sent))
+        let original = meter.measure(document);
+        let unchanged = edits.is_empty() && caps.is_empty();
+        let measure = if unchanged { original.clone() } else { meter.measure(sent) };
+        let up_to = |measure: &Measure, messages: usize| measure.range(0..messages);
+        // Where messages have left, only what is sent of all of them together is known.
+        let counted_from = if in_force.is_some() || measure.len() != messages { messages } else { 0 };
+        let sums = match counted_from {
+            0 => (0..=messages).map(|count| up_to(&measure, count)).collect(),
+            _ => vec![measure.messages],
         };
         let sent_chain = (!(edits.is_empty() && caps.is_empty())).then(|| Chain::of(sent));
         let mut placed: Vec<Placed> =
@@ -130,17 +140,18 @@ impl History {
         Self {
             format: document.format(),
             bytes: Vec::new(),
-            latest_typed: transcript.messages.iter().rposition(begins_turn),
+            typed: turns(transcript, 0).collect(),
             spans,
             chain,
             sent_chain,
             envelope,
             edits: placed,
             in_force,
-            original_tokens: original,
+            original_tokens: original.messages,
+            original_sums: (0..=messages).map(|count| up_to(&original, count)).collect(),
             sent_tokens: measure.messages,
-            sums: vec![measure.messages],
-            counted_from: messages,
+            sums,
+            counted_from,
             method: measure.method,
             anchor: Mutex::new(None),
             tools: Arc::new(tools),
@@ -246,6 +257,11 @@ impl History {
         true
     }
 
+    /// The index of the last message that begins a turn.
+    pub(super) fn latest_typed(&self) -> Option<usize> {
+        self.typed.last().copied()
+    }
+
     /// Makes the history that this one has grown to. `None` if decisions cannot be carried over: then it is read whole.
     pub(super) fn grow(&self, growth: Growth<'_, '_>) -> Option<Self> {
         let meter = &mut *self.meter.lock().unwrap_or_else(PoisonError::into_inner);
@@ -277,8 +293,11 @@ impl History {
         if view.transcript().messages.iter().any(|message| message.calls().next().is_some()) {
             note_tools(view, Arc::make_mut(&mut tools));
         }
-        let typed = view.transcript().messages.iter().rposition(begins_turn).map(|index| old + index);
+        let mut typed = self.typed.clone();
+        typed.extend(turns(view.transcript(), old));
         let measure = meter.measure(view);
+        let mut original_sums = self.original_sums.clone();
+        original_sums.extend((1..=measure.len()).map(|count| self.original_tokens + measure.range(0..count)));
         let mut grown = Self {
             format: self.format,
             bytes: Vec::new(),
@@ -290,10 +309,11 @@ impl History {
             sent_tokens: self.sent_tokens,
             sums: self.sums.clone(),
             counted_from: self.counted_from,
+            original_sums,
             method: self.method.max(measure.method),
             anchor: Mutex::new(anchor),
             tools,
-            latest_typed: typed.or(self.latest_typed),
+            typed,
             lineage: self.lineage,
             meter: Arc::clone(&self.meter),
             spans,
@@ -347,23 +367,6 @@ pub(super) struct Growth<'g, 'b> {
     pub(super) view: &'g Document<'b>,
     /// The caps of their results.
     pub(super) caps: &'g [Cap],
-}
-
-/// Whether a message begins a turn: a person typed it, and it answers no call.
-pub(super) fn begins_turn(message: &plimsoll::transcript::Message<'_>) -> bool {
-    message.is_typed() && message.results().next().is_none()
-}
-
-/// Notes which tool each call is of.
-pub(super) fn note_tools(document: &Document<'_>, tools: &mut HashMap<String, String>) {
-    for block in document.transcript().messages.iter().flat_map(|message| &message.blocks) {
-        if let BlockKind::ToolCall(call) = &block.kind
-            && call.kind == CallKind::Client
-            && let Some(id) = call.id
-        {
-            tools.insert(id.decode().into_owned(), call.name.decode().into_owned());
-        }
-    }
 }
 
 /// Finds the messages that an edit stands in.

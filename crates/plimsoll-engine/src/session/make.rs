@@ -6,12 +6,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use plimsoll::Bytes;
 use plimsoll::Tokens;
-use plimsoll::budget::{Count, Counting, MESSAGE_OVERHEAD, Measure, Meter, Thresholds, Trigger};
+use plimsoll::budget::{Capacity, Count, Counting, MESSAGE_OVERHEAD, Measure, Meter, Thresholds, Trigger};
 use plimsoll::cap::Marker;
 use plimsoll::compact::{
     Carried, ContinuationParts, Epoch, Plan, PlanOptions, Summarise, acknowledgement, continuation, places, plan,
 };
 use plimsoll::id::{ArtifactId, EpochId, SessionId};
+use plimsoll::model::{Catalogue, Lookup};
 use plimsoll::transcript::{Message, Obligations, ToolResult};
 use plimsoll::wire::{Document, ParseOptions, parse};
 use plimsoll_store::{Compaction, Store};
@@ -24,7 +25,9 @@ use super::report::Reason;
 use super::work::Stage;
 use crate::compact::removed_bytes;
 use crate::event::Event;
-use crate::summarise::{self, Aborted, Cancel, Extract, Fallback, Job, Summariser, Summary};
+use crate::summarise::{
+    self, Aborted, Cancel, Extract, Fallback, Job, OwnConversation, OwnModel, Summariser, SummariserError, Summary,
+};
 
 /// What a summary is made of, and by what.
 #[derive(Clone)]
@@ -35,6 +38,8 @@ pub(super) struct Brief {
     pub(super) force: bool,
     pub(super) instructions: Option<String>,
     pub(super) options: Arc<SessionOptions>,
+    /// Writes the summary instead of the options' summariser. It is gone once the summary is made.
+    pub(super) own_model: Option<Arc<dyn OwnModel>>,
     pub(super) meter: Arc<Mutex<Meter<Counting>>>,
     pub(super) store: Store,
     pub(super) session: SessionId,
@@ -144,13 +149,23 @@ async fn try_make(brief: &Brief) -> Result<Made, Reason> {
     };
     // Without a store nobody else could repeat what a model says; what is extracted, everybody can.
     let embedded = Extract::default();
-    let asked: &dyn Summariser = &*brief.options.summariser;
     let alone = brief.extract_only || artifact.is_none();
+    let own = if alone { None } else { brief.own_model() };
+    let (asked, unasked): (&dyn Summariser, _) = match &own {
+        Some(Ok(own)) => (&**own, None),
+        Some(Err(reason)) => (&embedded, Some(Fallback { from: OWN.to_owned(), reason: reason.clone() })),
+        None => (&*brief.options.summariser, None),
+    };
     let summariser = if alone { &embedded } else { asked };
     let watch = |progress| (brief.options.watch)(&Event::Progress(progress));
     let mut summary = summarise::summarise(summariser, &job, &brief.cancel, &watch).await.map_err(aborted)?;
-    let because = |reason: String| Some(Fallback { from: asked.service().name.clone(), reason });
-    if alone && !brief.extract_only && asked.service().name != summary.by {
+    summary.fallback = summary.fallback.or(unasked);
+    let from = match &own {
+        None if brief.own_model.is_some() => OWN,
+        _ => &asked.service().name,
+    };
+    let because = |reason: String| Some(Fallback { from: from.to_owned(), reason });
+    if alone && !brief.extract_only && (brief.own_model.is_some() || asked.service().name != summary.by) {
         summary.fallback =
             because("the store cannot be used, and without it only an extract can be repeated".to_owned());
     }
@@ -170,6 +185,7 @@ async fn try_make(brief: &Brief) -> Result<Made, Reason> {
         fallback: summary.fallback.as_ref().map(|fallback| fallback.reason.clone()),
         calls: summary.calls,
         usage: summary.usage,
+        tokens: spent(&summary, &job),
     });
     let after = summarise.fixed_tokens + summarise.tail_tokens + (job.count)(&text) + MESSAGE_OVERHEAD;
     let acknowledged = acknowledgement().to_owned();
@@ -185,8 +201,24 @@ async fn try_make(brief: &Brief) -> Result<Made, Reason> {
         held.publish(&epoch);
     }
     let told = Told { by: summary.by, fallback: summary.fallback, carried: Some(summary.carried), reduced: 0 };
-    Ok(Made { brief: brief.clone(), epoch, name, archived: artifact.is_some(), told: Some(told) })
+    // What the client showed to its server has served.
+    let brief = Brief { own_model: None, ..brief.clone() };
+    Ok(Made { brief, epoch, name, archived: artifact.is_some(), told: Some(told) })
 }
+
+/// What a summary came to: as it was reported, else what was asked and what is left of the answers.
+fn spent(summary: &Summary, job: &Job<'_>) -> Tokens {
+    match (summary.usage, &summary.asked) {
+        (Some(usage), _) => usage.context() + usage.output,
+        (None, Some(asked)) => {
+            Tokens(asked.input.0.saturating_mul(summary.calls.into())) + (job.count)(&summary.text)
+        }
+        (None, None) => Tokens::ZERO,
+    }
+}
+
+/// How the conversation's own model is called where it could not be asked.
+const OWN: &str = "same";
 
 /// How a body of a history is read again: as it was read before.
 pub(super) fn read_options(history: &History) -> ParseOptions {
@@ -200,6 +232,24 @@ fn unhashed() -> Reason {
 impl Brief {
     pub(super) fn lock_meter(&self) -> std::sync::MutexGuard<'_, Meter<Counting>> {
         self.meter.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The conversation's own model, where it is to write the summary, or why it cannot.
+    fn own_model(&self) -> Option<Result<Arc<dyn Summariser>, String>> {
+        let own = self.own_model.as_ref()?;
+        let Some(model) = self.history.envelope.model.as_deref() else {
+            return Some(Err("the conversation names no model".to_owned()));
+        };
+        let max_output = match self.options.capacity {
+            Some(capacity) => capacity.max_output,
+            None => match Catalogue::embedded().lookup(model) {
+                Lookup::Known(limits) => Capacity::from(&limits).max_output,
+                Lookup::Unknown => None,
+            },
+        };
+        let window = self.thresholds.budget + self.thresholds.reserve;
+        let of = OwnConversation { format: self.history.format, model, window, max_output };
+        Some(own.summariser(&of).map_err(|error: SummariserError| error.to_string()))
     }
 
     /// Counts what is sent, with what usage says besides.

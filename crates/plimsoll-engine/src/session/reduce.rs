@@ -116,7 +116,8 @@ impl Brief {
         // What cannot be done again for this very history is not done.
         epoch.replay(original, &self.history.chain).ok()?;
         let told = Told { by: REDUCTIONS.to_owned(), fallback: None, carried: None, reduced: pieces };
-        Some(Made { brief: self.clone(), epoch, name, archived: true, told: Some(told) })
+        let brief = Brief { own_model: None, ..self.clone() };
+        Some(Made { brief, epoch, name, archived: true, told: Some(told) })
     }
 
     /// A plan of what is sent, in terms of the messages as they came.

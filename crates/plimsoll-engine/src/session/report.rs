@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::sync::Arc;
 
 use plimsoll::Tokens;
 use plimsoll::budget::{Level, Thresholds};
@@ -11,7 +12,7 @@ use plimsoll::wire::Format;
 use serde::Serialize;
 
 use super::options::Recaller;
-use crate::summarise::Fallback;
+use crate::summarise::{Fallback, OwnModel};
 
 /// A request that is about to go out.
 #[derive(Debug, Clone, Copy)]
@@ -25,18 +26,29 @@ pub struct Request<'b> {
     pub recaller: Option<Recaller>,
     /// Replays what was decided and decides nothing new: for a client's own compaction request.
     pub replay_only: bool,
+    /// Says of the bytes of the last message whether the client asks for a compaction of its own with it; then the request
+    /// is one that only replays.
+    pub own_compaction: Option<fn(&[u8], Format) -> bool>,
+    /// Writes the summary, if one is made because of this request, instead of the options' summariser.
+    pub own_model: Option<&'b Arc<dyn OwnModel>>,
 }
 
 impl<'b> Request<'b> {
     /// Makes a request.
     pub const fn new(body: &'b [u8], format: Format) -> Self {
-        Self { body, format, recaller: None, replay_only: false }
+        Self { body, format, recaller: None, replay_only: false, own_compaction: None, own_model: None }
     }
 
     /// Says who can recall.
     #[must_use]
     pub const fn with_recaller(self, recaller: Recaller) -> Self {
         Self { recaller: Some(recaller), ..self }
+    }
+
+    /// Lets the conversation's own model write the summary, if one is made because of this request.
+    #[must_use]
+    pub const fn with_own_model(self, own_model: &'b Arc<dyn OwnModel>) -> Self {
+        Self { own_model: Some(own_model), ..self }
     }
 
     /// Lets only what was decided before be replayed.
@@ -79,6 +91,15 @@ pub struct Turn {
     pub(super) replayed: bool,
     /// Whether something else was sent than what was counted.
     pub(super) shadowed: bool,
+    /// Whether nothing new was to be decided for it.
+    pub(super) replay_only: bool,
+}
+
+impl Turn {
+    /// Whether nothing new was to be decided for the request: the client asked for a compaction of its own, say.
+    pub const fn is_replay_only(&self) -> bool {
+        self.replay_only
+    }
 }
 
 /// A place in a history.

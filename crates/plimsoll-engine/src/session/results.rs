@@ -23,6 +23,9 @@ const KEPT: usize = 1 << 16;
 /// Results shorter than this are never looked for in the store: no cap of ours is smaller.
 const SMALL: usize = 1 << 10;
 
+/// No cap that follows from a budget is smaller.
+const LEAST_CAP: usize = 2 << 10;
+
 /// A text in the result of a client's tool.
 #[derive(Debug, Clone)]
 pub(super) struct Leaf<'a> {
@@ -161,6 +164,18 @@ fn string_inside(bytes: &[u8], text: Text<'_>) -> Option<Span> {
 pub(super) fn pending_from(view: &Document<'_>) -> usize {
     let messages = &view.transcript().messages;
     messages.iter().rposition(|message| message.role == Role::Assistant).map_or(0, |index| index + 1)
+}
+
+/// Whether all results in a view are so small, the new ones together too, that the store has no part in deciding about
+/// them: no cap is smaller.
+pub(super) fn are_small(view: &Document<'_>) -> bool {
+    let pending = pending_from(view);
+    let mut together = 0;
+    leaves(view).iter().all(|leaf| {
+        let size = leaf.text.raw().len();
+        together += if leaf.message < pending { 0 } else { size };
+        size <= SMALL || (leaf.message >= pending && together <= LEAST_CAP)
+    }) && together <= LEAST_CAP
 }
 
 /// Decides about the texts of results in a view whose first message is message `first` of the conversation.

@@ -19,6 +19,22 @@ use super::results::{self, Admission, Admitted};
 use super::state::SentBefore;
 use super::{Inner, history};
 
+/// What of a request may be read where nothing may take long, in bytes: a millisecond's work at the most.
+#[cfg(feature = "tokio")]
+const QUICK: usize = 16 << 10;
+#[cfg(not(feature = "tokio"))]
+const QUICK: usize = 0;
+
+/// How long it may take to see what a request is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Pace {
+    /// As long as it takes.
+    Any,
+    /// No longer than waking another thread would, and without the store.
+    #[cfg_attr(not(feature = "tokio"), expect(dead_code, reason = "only asynchronous hosts are in a hurry"))]
+    Quick,
+}
+
 /// A request as it is seen.
 #[derive(Debug)]
 pub(super) struct Seen {
@@ -35,6 +51,13 @@ pub(super) struct Seen {
 }
 
 impl Seen {
+    /// The request, with what its last message says of it.
+    pub(super) fn judged<'b>(&self, request: &Request<'b>) -> Request<'b> {
+        let last = self.history.spans.messages().last().map(|span| span.of(request.body));
+        let own = request.own_compaction.zip(last).is_some_and(|(asks, last)| asks(last, request.format));
+        Request { replay_only: request.replay_only || own, ..*request }
+    }
+
     /// How what goes out relates to what was sent before.
     pub(super) fn prefix(&self) -> Prefix {
         let Some(before) = &self.before else {
@@ -77,17 +100,59 @@ impl Inner {
                 .spans
                 .grown(&known.bytes, request.body, request.format, |index, view| known.chain.repeats(index, view));
             if let Some(grown) = grown {
-                match self.grow(request, known, grown) {
+                match self.grow(request, known, grown, Pace::Any) {
                     Some(seen) => return Ok(seen),
                     None => break,
                 }
             }
         }
+        if let Some(seen) = self.rewind(request) {
+            return Ok(seen);
+        }
         self.lay(request, None).map(|laid| self.settle(request, laid))
     }
 
-    /// Takes over what is known of a history that the request continues. `None` if it has to be read whole after all.
-    fn grow(&self, request: &Request<'_>, known: Arc<History>, grown: Grown) -> Option<Seen> {
+    /// Takes over what is known of the history that the request has most of its beginning in common with: it was rewound, or
+    /// edited towards its end. `None` if it has to be read whole.
+    fn rewind(&self, request: &Request<'_>) -> Option<Seen> {
+        let candidates = self.state().candidates(request.format);
+        let shared = |known: &Arc<History>| {
+            let repeats = |index: usize, view: &Document<'_>| known.chain.repeats(index, view);
+            known.spans.shared(&known.bytes, request.body, request.format, repeats)
+        };
+        let (messages, known) =
+            candidates.into_iter().map(|known| (shared(&known), known)).max_by_key(|(shared, _)| *shared)?;
+        let first = known.first(messages)?;
+        let repeats = |index: usize, view: &Document<'_>| first.chain.repeats(index, view);
+        let grown = first.spans.grown(&first.bytes, request.body, request.format, repeats)?;
+        let mut seen = self.grow(request, Arc::new(first), grown, Pace::Any)?;
+        // What was sent before is what was sent of this very history: the client has left the other.
+        seen.before = None;
+        Some(seen)
+    }
+
+    /// Sees what a request is that is a known history and little more. `None` if that takes time to tell.
+    #[cfg(feature = "tokio")]
+    pub(super) fn glance(&self, request: &Request<'_>) -> Option<Seen> {
+        let candidates = self.state().candidates(request.format);
+        let mut left = QUICK;
+        for known in candidates {
+            let grown = known.spans.grown(&known.bytes, request.body, request.format, |index, view| {
+                let size = view.entries().iter().map(|entry| entry.span.len()).sum();
+                let afforded = left >= size;
+                left = left.saturating_sub(size);
+                afforded && known.chain.repeats(index, view)
+            });
+            if let Some(grown) = grown {
+                return self.grow(request, known, grown, Pace::Quick);
+            }
+        }
+        None
+    }
+
+    /// Takes over what is known of a history that the request continues. `None` if it has to be read whole after all, or
+    /// takes longer than it may.
+    fn grow(&self, request: &Request<'_>, known: Arc<History>, grown: Grown, pace: Pace) -> Option<Seen> {
         let Grown { spans, respelled, same_envelope, .. } = grown;
         let (old, body) = (known.len(), request.body);
         let is_new = spans.len() > old;
@@ -97,8 +162,15 @@ impl Inner {
             if state.epoch_for(known.format, &known.chain).map(|found| found.key()) != known.epoch() {
                 return None;
             }
-            state.touch(&known);
-            return Some(Seen { history: known, before, is_new, is_first: false, capped: 0, notes: Vec::new() });
+            // One that was only cut from a longer one is not kept yet.
+            if state.touch(&known) {
+                return Some(Seen { history: known, before, is_new, is_first: false, capped: 0, notes: Vec::new() });
+            }
+        }
+        let new = spans.messages().get(old..).unwrap_or(&[]).iter().map(|span| span.len()).sum::<usize>();
+        // Counting waits while another conversation is counted whole.
+        if pace == Pace::Quick && (new > QUICK || !same_envelope || known.meter.try_lock().is_err()) {
+            return None;
         }
         let envelope = if same_envelope { known.envelope.clone() } else { envelope_of(&known, &spans, body)? };
         let view = spans.view(body, known.format, old..spans.len());
@@ -113,12 +185,15 @@ impl Inner {
         }
         if let Some(in_force) = &known.in_force {
             // A new turn releases reasoning that was kept only while the one before it went on.
-            let loose = known.latest_typed.unwrap_or(0) < in_force.epoch.messages;
+            let loose = known.latest_typed().unwrap_or(0) < in_force.epoch.messages;
             if loose && messages.iter().any(begins_turn) {
                 return None;
             }
         }
         let thresholds = self.thresholds(&envelope);
+        if pace == Pace::Quick && !results::are_small(&view) {
+            return None;
+        }
         let mut admitted = self.admit(request, &view, (old, 0..0), &envelope, &thresholds, Some(&known));
         let growth = Growth { body, spans, respelled: &respelled, envelope, view: &view, caps: &admitted.caps };
         let history = known.grow(growth)?;

@@ -152,12 +152,14 @@ impl State {
         self.breakers.retain(|lineage, _| lineages.contains(lineage));
     }
 
-    /// Marks a history as the latest one.
-    pub(super) fn touch(&mut self, history: &Arc<History>) {
-        if let Some(at) = self.histories.iter().position(|other| Arc::ptr_eq(other, history)) {
+    /// Marks a history as the latest one. Says whether it is kept.
+    pub(super) fn touch(&mut self, history: &Arc<History>) -> bool {
+        let at = self.histories.iter().position(|other| Arc::ptr_eq(other, history));
+        if let Some(at) = at {
             let touched = self.histories.remove(at);
             self.histories.push(touched);
         }
+        at.is_some()
     }
 
     /// The lineage of a history, and whether it is a new one: no history in memory begins alike.
@@ -232,13 +234,13 @@ impl State {
     pub(super) fn is_asked_lately(&self, history: &History, now: SystemTime, in_turn: bool) -> bool {
         self.asked.iter().rev().any(|asked| {
             now.duration_since(asked.at).is_ok_and(|since| since < AGAIN)
-                && (!in_turn || asked.turn == history.latest_typed)
+                && (!in_turn || asked.turn == history.latest_typed())
                 && history.chain.prefix(asked.messages) == Some(asked.hash)
         })
     }
 
     pub(super) fn note_asked(&mut self, history: &History, now: SystemTime) {
-        let asked = |hash| Asked { hash, messages: history.len(), turn: history.latest_typed, at: now };
+        let asked = |hash| Asked { hash, messages: history.len(), turn: history.latest_typed(), at: now };
         self.asked.extend(history.hash().map(asked));
         let surplus = self.asked.len().saturating_sub(ASKED);
         self.asked.drain(..surplus);

@@ -12,6 +12,7 @@ mod error;
 mod extract;
 #[cfg(feature = "http")]
 mod http;
+mod own;
 #[cfg(test)]
 pub(crate) mod sample;
 
@@ -22,7 +23,8 @@ pub use drive::{Aborted, Asked, Fallback, Job, Summary, request, summarise};
 pub use error::{SummariserError, Waited};
 pub use extract::Extract;
 #[cfg(feature = "http")]
-pub use http::{Key, Pace, Patience, Remote, SystemPace, variable};
+pub use http::{Key, Pace, Patience, Remote, SystemPace, http_date, variable};
+pub use own::{OwnConversation, OwnModel};
 pub use plimsoll::wire::Stop;
 
 use std::fmt;

@@ -120,6 +120,13 @@ impl Exchange {
         }
     }
 
+    /// Notes that the request was sent once more, compacted.
+    pub(crate) fn again(&mut self, report: &RequestReport, status: u16) {
+        self.shared.metrics.prepared(report, true);
+        self.kept(report);
+        self.answered(status);
+    }
+
     /// Notes the status of the answer.
     pub(crate) fn answered(&mut self, status: u16) {
         self.status = Some(status);

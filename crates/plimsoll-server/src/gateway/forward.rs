@@ -11,6 +11,7 @@ use hyper::body::Incoming;
 use plimsoll::wire::{Overflow, overflow};
 use tokio::time::timeout;
 
+use super::again::Retry;
 use super::body::{self, Outgoing};
 use super::error::Fault;
 use super::exchange::{End, Exchange};
@@ -99,7 +100,7 @@ impl Bound<'_> {
         let bytes = read.inspect_err(|_| exchange.end(End::Refused))?;
         exchange.sends(bytes.len() as u64);
         let began = Instant::now();
-        let Ready { edited, mut told, inside } = inside::prepare(self, &asked, &bytes, exchange).await;
+        let Ready { edited, mut told, inside } = inside::prepare(self, &asked, &parts, &bytes, exchange).await;
         exchange.spent(began.elapsed());
         let sent = edited.clone().unwrap_or_else(|| bytes.clone());
         let mut answer = self.send(with_body(&parts, edited, bytes), false, exchange).await?;
@@ -120,15 +121,21 @@ impl Bound<'_> {
             ahead = read_ahead(answer.body_mut(), options.upstream_silence).await;
             if !ahead.cut
                 && let Some(overflow) = overflow_of(&answer, &ahead.pieces)
-                && let Some(again) = inside.recover(&overflow, exchange).await
+                && let Some(again) = inside.recover(&overflow).await
             {
+                inside::note(&self.shared.metrics, exchange, &again.report, true);
                 let request = with_body(&parts, Some(again.edited), Bytes::new());
                 answer = self.send(request, false, exchange).await?;
                 (told, ahead) = (again.told, Ahead::default());
             }
         }
-        let tap = answer.status().is_success().then(|| Tap::new(inside, answer.headers()));
-        Ok(relayed(answer, ahead, tap, told, exchange))
+        if !answer.status().is_success() {
+            return Ok(relayed(answer, ahead, None, told, exchange));
+        }
+        // What was tried twice is not tried again, which the session knows too.
+        let retry = Retry::of(self.shared, parts, answer.headers());
+        let tap = Tap::new(inside, answer.headers());
+        Ok(relayed(answer, ahead, Some((tap, retry)), told, exchange))
     }
 
     async fn send(
@@ -190,7 +197,7 @@ impl Bound<'_> {
 #[expect(clippy::large_enum_variant, reason = "the large one is nearly always it, and lives for a moment")]
 enum Passed {
     /// The upstream's answer.
-    Relayed { answer: Response<Incoming>, tail: Option<Tail>, ahead: Ahead, tap: Option<Tap> },
+    Relayed { answer: Response<Incoming>, tail: Option<Tail>, ahead: Ahead, tap: Option<(Tap, Option<Retry>)> },
     /// The gateway's own count, since the upstream has none.
     Counted(Response<Answer>),
 }
@@ -199,7 +206,7 @@ enum Passed {
 fn relayed(
     mut answer: Response<Incoming>,
     ahead: Ahead,
-    tap: Option<Tap>,
+    tap: Option<(Tap, Option<Retry>)>,
     told: Option<HeaderValue>,
     exchange: &mut Exchange,
 ) -> Passed {
@@ -216,7 +223,7 @@ fn relayed(
 }
 
 /// The request with its body: the client's own, or an edited one with the headers that are right for it.
-fn with_body(parts: &http::request::Parts, edited: Option<Bytes>, own: Bytes) -> Request<Outgoing> {
+pub(crate) fn with_body(parts: &http::request::Parts, edited: Option<Bytes>, own: Bytes) -> Request<Outgoing> {
     let mut parts = parts.clone();
     let body = match edited {
         Some(edited) => {

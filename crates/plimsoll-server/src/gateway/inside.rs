@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures_util::FutureExt as _;
+use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use plimsoll::budget::{Counting, Meter};
 use plimsoll::wire::{Format, Overflow, ParseOptions, parse};
@@ -13,6 +14,7 @@ use plimsoll_engine::session::{OwnedRequest, Prepared, RequestReport, Session, T
 
 use super::coding::{Undecoded, decoded};
 use super::exchange::Exchange;
+use super::same::Same;
 use super::wishes;
 use super::{Shared, forward::Bound};
 use crate::metrics::{Metrics, hindered};
@@ -25,7 +27,6 @@ pub(crate) struct Inside {
     pub(crate) session: Session,
     pub(crate) request: OwnedRequest<Bytes>,
     pub(crate) turn: Turn,
-    pub(crate) metrics: Arc<Metrics>,
     shadow: bool,
 }
 
@@ -52,12 +53,26 @@ impl Ready {
 }
 
 /// Makes a request ready to go out. Whatever is wrong, a fault of ours too, the client's own body goes.
-pub(crate) async fn prepare(bound: &Bound<'_>, headers: &HeaderMap, body: &Bytes, exchange: &mut Exchange) -> Ready {
-    let ready = AssertUnwindSafe(look(bound, headers, body, exchange)).catch_unwind().await;
+///
+/// `onward` is what the upstream gets besides the body.
+pub(crate) async fn prepare(
+    bound: &Bound<'_>,
+    headers: &HeaderMap,
+    onward: &Parts,
+    body: &Bytes,
+    exchange: &mut Exchange,
+) -> Ready {
+    let ready = AssertUnwindSafe(look(bound, headers, onward, body, exchange)).catch_unwind().await;
     ready.unwrap_or_else(|_| Ready::bypassed(&bound.shared.metrics, "fault"))
 }
 
-async fn look(bound: &Bound<'_>, headers: &HeaderMap, body: &Bytes, exchange: &mut Exchange) -> Ready {
+async fn look(
+    bound: &Bound<'_>,
+    headers: &HeaderMap,
+    onward: &Parts,
+    body: &Bytes,
+    exchange: &mut Exchange,
+) -> Ready {
     let shared: &Arc<Shared> = bound.shared;
     let Some(kept) = &shared.kept else { return Ready::untouched() };
     let Some((format, decides)) = wishes::format(bound.ask) else { return Ready::untouched() };
@@ -87,30 +102,32 @@ async fn look(bound: &Bound<'_>, headers: &HeaderMap, body: &Bytes, exchange: &m
     };
     let mut request = OwnedRequest::new(body, format);
     request.recaller = wishes::recaller(headers);
-    request.replay_only = !decides || wishes::is_own_compaction(headers, &request.body, format);
+    request.replay_only = !decides || wishes::is_codex_compaction(headers);
+    request.own_compaction = Some(wishes::asks_for_compaction);
+    request.own_model = (kept.is_same() && !request.replay_only).then(|| Same::of(onward));
     let prepared = session.prepare_async(&request).await;
     let shadow = kept.is_shadow();
     let (edited, report, turn) = taken(prepared);
+    request.replay_only = turn.is_replay_only();
     // What a shadow would have saved is nobody's savings.
     note(metrics, exchange, &report, decides && !shadow);
     let told = told(&report, edited.is_some(), shadow);
-    let inside = Inside { session, request, turn, metrics: Arc::clone(metrics), shadow };
+    let inside = Inside { session, request, turn, shadow };
     Ready { edited, told, inside: Some(inside) }
 }
 
 impl Inside {
     /// Makes the request ready to go out once more, after the upstream has said that it is too long. `None` if it is not
     /// to be: the upstream's answer is the client's then.
-    pub(crate) async fn recover(&mut self, overflow: &Overflow, exchange: &mut Exchange) -> Option<Again> {
+    pub(crate) async fn recover(&mut self, overflow: &Overflow) -> Option<Again> {
         if self.request.replay_only {
             return None;
         }
         let prepared = self.session.after_overflow_async(&self.turn, &self.request, overflow).await.ok()?;
         let (edited, report, turn) = taken(prepared);
-        note(&self.metrics, exchange, &report, true);
         let told = told(&report, edited.is_some(), self.shadow);
         self.turn = turn;
-        Some(Again { edited: edited?, told })
+        Some(Again { edited: edited?, told, report })
     }
 
     /// Counts what would be sent, for an upstream that cannot.
@@ -125,6 +142,8 @@ impl Inside {
 pub(crate) struct Again {
     pub(crate) edited: Bytes,
     pub(crate) told: Option<HeaderValue>,
+    /// What the session says of it.
+    pub(crate) report: RequestReport,
 }
 
 fn count(body: &[u8], format: Format) -> Option<(u64, HeaderValue)> {
@@ -171,7 +190,8 @@ fn told(report: &RequestReport, changed: bool, shadow: bool) -> Option<HeaderVal
     HeaderValue::try_from(text).ok()
 }
 
-fn note(metrics: &Metrics, exchange: &mut Exchange, report: &RequestReport, counts: bool) {
+/// Notes what a session says of a request.
+pub(crate) fn note(metrics: &Metrics, exchange: &mut Exchange, report: &RequestReport, counts: bool) {
     metrics.prepared(report, counts);
     exchange.kept(report);
 }

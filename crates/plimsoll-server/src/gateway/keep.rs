@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use plimsoll::id::SessionId;
 use plimsoll_engine::event::Event;
 use plimsoll_engine::session::{Lookup, Session, SessionOptions, Tokio};
+use plimsoll_engine::summarise::Extract;
 use plimsoll_store::Store;
 
 use crate::metrics::Metrics;
@@ -30,12 +31,15 @@ pub struct Keep {
     pub session: SessionOptions,
     /// Each tenant's store.
     pub stores: Stores,
+    /// Lets the model of each conversation write its summaries itself, asked at its own upstream with the credentials of
+    /// the client whose request made one due. The session's summariser is asked then for nothing.
+    pub same: bool,
 }
 
 impl Keep {
     /// Keeps conversations with these options, and what leaves them in these stores.
     pub fn new(session: SessionOptions, stores: Stores) -> Self {
-        Self { session, stores }
+        Self { session, stores, same: false }
     }
 }
 
@@ -55,6 +59,7 @@ struct Named {
 /// The sessions of a gateway.
 pub(crate) struct Kept {
     options: SessionOptions,
+    same: bool,
     stores: Stores,
     opened: Mutex<HashMap<Option<String>, Store>>,
     sessions: Mutex<HashMap<Named, (Session, Instant)>>,
@@ -63,6 +68,10 @@ pub(crate) struct Kept {
 impl Kept {
     pub(crate) fn new(keep: &Keep, metrics: &Arc<Metrics>) -> Self {
         let mut options = keep.session.clone();
+        if options.shadow {
+            // Who changes nothing spends nobody's tokens either.
+            options.summariser = Arc::new(Extract::default());
+        }
         options.lookup = Lookup::Threshold;
         options.histories = options.histories.max(HISTORIES);
         options.spawn = Arc::new(Tokio::new(tokio::runtime::Handle::current()));
@@ -71,7 +80,14 @@ impl Kept {
             metrics.happened(event);
             watched(event);
         });
-        Self { options, stores: Arc::clone(&keep.stores), opened: Mutex::default(), sessions: Mutex::default() }
+        let stores = Arc::clone(&keep.stores);
+        Self {
+            options,
+            same: keep.same && !keep.session.shadow,
+            stores,
+            opened: Mutex::default(),
+            sessions: Mutex::default(),
+        }
     }
 
     /// The store of a tenant. It may block.
@@ -105,6 +121,11 @@ impl Kept {
         // Of two requests that come first at once, one makes the session of both.
         let (session, _) = sessions.entry(named).or_insert((session, now));
         Ok(session.clone())
+    }
+
+    /// Whether conversations are summarised by their own models.
+    pub(crate) fn is_same(&self) -> bool {
+        self.same
     }
 
     /// Whether the sessions only look on.

@@ -7,10 +7,12 @@
 //! changed on the way is exactly this: headers that belong to one connection, headers of ours, and the name of the host.
 
 mod access;
+mod again;
 mod body;
 mod coding;
 mod connect;
 mod error;
+mod examine;
 mod exchange;
 mod forward;
 mod headers;
@@ -21,6 +23,7 @@ mod patient;
 mod recall;
 mod relay;
 mod route;
+mod same;
 mod tap;
 mod tunnel;
 mod upstream;
@@ -45,6 +48,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 
 pub use access::{KeyError, Keys};
+pub use examine::{Examined, ShownKey, examine};
 pub use keep::{Keep, Stores};
 pub use options::{Options, Sink};
 pub use upstream::{Kind, Upstream, UpstreamError};

@@ -15,6 +15,7 @@ use http_body_util::combinators::BoxBody;
 use hyper::body::Incoming;
 use tokio::time::{Instant, Sleep, sleep};
 
+use super::again::{self, Retry, Tried, Trying};
 use super::exchange::{End, Exchange};
 use super::tap::Tap;
 
@@ -102,6 +103,10 @@ pub(crate) struct Relay {
     /// Whether it broke off there.
     cut_ahead: bool,
     tap: Option<Tap>,
+    /// What a second try needs, as long as nothing has been passed on.
+    retry: Option<Retry>,
+    /// A second try, and the piece that is held back meanwhile.
+    trying: Option<(Trying, Bytes)>,
     /// The end of the stream so far, where nothing but that says whether a stream that ended is complete.
     tail: Option<Tail>,
 }
@@ -118,6 +123,8 @@ impl Relay {
             ahead: VecDeque::new(),
             cut_ahead: false,
             tap: None,
+            retry: None,
+            trying: None,
             tail,
         }
     }
@@ -129,14 +136,19 @@ impl Relay {
         self
     }
 
-    /// Lets somebody read along.
-    pub(crate) fn tapped(mut self, tap: Option<Tap>) -> Self {
-        self.tap = tap;
+    /// Lets somebody read along, and try once more where the first piece says that the request was too long.
+    pub(crate) fn tapped(mut self, tap: Option<(Tap, Option<Retry>)>) -> Self {
+        let (tap, retry) = tap.unzip();
+        (self.tap, self.retry) = (tap, retry.flatten());
         self
     }
 
     fn is_over(&self) -> bool {
-        self.inner.is_end_stream() && self.broken.is_none() && self.ahead.is_empty() && !self.cut_ahead
+        self.inner.is_end_stream()
+            && self.trying.is_none()
+            && self.broken.is_none()
+            && self.ahead.is_empty()
+            && !self.cut_ahead
     }
 
     fn size_hint(&self) -> SizeHint {
@@ -166,10 +178,23 @@ impl Relay {
         if self.cut_ahead {
             return self.cut(End::Cut, cx);
         }
+        if let Some((trying, _)) = &mut self.trying {
+            let tried = ready!(trying.as_mut().poll(cx));
+            let held = self.trying.take().map(|(_, held)| held);
+            let Some(tried) = tried else {
+                let held = held.unwrap_or_default();
+                self.saw(&held);
+                return Poll::Ready(Some(Ok(Frame::data(held))));
+            };
+            self.go_on_with(tried);
+        }
         match Pin::new(&mut self.inner).poll_frame(cx) {
             Poll::Ready(Some(Ok(frame))) => {
                 self.waiting = false;
                 if let Some(data) = frame.data_ref() {
+                    if self.begin_again(data) {
+                        return self.poll(cx);
+                    }
                     self.saw(data);
                 }
                 Poll::Ready(Some(Ok(frame)))
@@ -193,6 +218,27 @@ impl Relay {
                 self.cut(End::Silent, cx)
             }
         }
+    }
+
+    /// Begins a second try if this first piece says that the request was too long.
+    fn begin_again(&mut self, first: &Bytes) -> bool {
+        let Some(retry) = self.retry.take() else { return false };
+        let Some(tap) = self.tap.take() else { return false };
+        let Some(overflow) = again::overflow_of(tap.format(), first) else {
+            self.tap = Some(tap);
+            return false;
+        };
+        self.trying = Some((retry.begin(tap, overflow), first.clone()));
+        true
+    }
+
+    /// Goes on with the stream of a second try.
+    fn go_on_with(&mut self, tried: Tried) {
+        let Tried { answer, tap, report } = tried;
+        self.exchange.again(&report, answer.status().as_u16());
+        self.tail = Tail::of(answer.version(), answer.headers());
+        self.tap = Some(tap);
+        self.inner = answer.into_body();
     }
 
     fn saw(&mut self, data: &Bytes) {

@@ -1,18 +1,21 @@
 //! The tap: reads from an answer, as it passes, what it used and whether it says that the request was too long.
 //!
-//! It sees each frame after that was given to the client. What takes longer happens on a thread for blocking work.
+//! It sees each frame as it passes. What takes longer happens on a thread for blocking work.
 
 use std::io::Write as _;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use bytes::Bytes;
 use http::{HeaderMap, header};
 use plimsoll::Bytes as Size;
-use plimsoll::wire::{StreamEnd, StreamReader, Streamed, read_response};
+use plimsoll::wire::{Format, StreamEnd, StreamReader, Streamed, read_response};
 
 use super::inside::Inside;
 
 /// The most of an answer that comes whole that is read.
 const MOST: usize = 16 << 20;
+/// How much of one is read where it ends; more is read on a thread for blocking work.
+const LITTLE: usize = 64 << 10;
 
 /// Reads along.
 pub(crate) struct Tap {
@@ -51,6 +54,16 @@ impl Tap {
         Self { inside, reading }
     }
 
+    /// The format of what it reads.
+    pub(crate) fn format(&self) -> Format {
+        self.inside.request.format
+    }
+
+    /// Gives the request back whose answer it was to read.
+    pub(crate) fn into_inside(self) -> Inside {
+        self.inside
+    }
+
     /// Takes a piece of the answer.
     pub(crate) fn push(&mut self, data: &Bytes) {
         let going_on = match &mut self.reading {
@@ -75,32 +88,37 @@ impl Tap {
     /// Ends it. What the answer said is told to the session.
     pub(crate) fn end(self) {
         let Self { inside, reading } = self;
-        let streamed = match reading {
-            Reading::Nothing => return,
-            Reading::Stream(reader) => reader.finish(),
-            Reading::Gzip(both) => both.1.finish(),
+        let hear = move || match reading {
+            Reading::Nothing => {}
+            Reading::Stream(reader) => hear(inside, &reader.finish()),
+            Reading::Gzip(both) => hear(inside, &both.1.finish()),
+            // Reading little takes less than waking a thread for it.
+            Reading::Whole(pieces, size, gzip) if size <= LITTLE && !gzip => hear_whole(inside, &pieces, size, gzip),
             Reading::Whole(pieces, size, gzip) => {
-                tokio::task::spawn_blocking(move || {
-                    let mut body = Vec::with_capacity(size);
-                    for piece in &pieces {
-                        body.extend_from_slice(piece);
-                    }
-                    if gzip {
-                        let mut decoder = flate2::write::MultiGzDecoder::new(Vec::new());
-                        if decoder.write_all(&body).is_err() {
-                            return;
-                        }
-                        let Ok(decoded) = decoder.finish() else { return };
-                        body = decoded;
-                    }
-                    if let Ok(streamed) = read_response(inside.request.format, &body) {
-                        hear(inside, &streamed);
-                    }
-                });
-                return;
+                tokio::task::spawn_blocking(move || hear_whole(inside, &pieces, size, gzip));
             }
         };
-        tokio::task::spawn_blocking(move || hear(inside, &streamed));
+        // The client has its answer: a fault in what is learned from it is not the connection's.
+        let _ = catch_unwind(AssertUnwindSafe(hear));
+    }
+}
+
+/// Reads an answer that came whole.
+fn hear_whole(inside: Inside, pieces: &[Bytes], size: usize, gzip: bool) {
+    let mut body = Vec::with_capacity(size);
+    for piece in pieces {
+        body.extend_from_slice(piece);
+    }
+    if gzip {
+        let mut decoder = flate2::write::MultiGzDecoder::new(Vec::new());
+        if decoder.write_all(&body).is_err() {
+            return;
+        }
+        let Ok(decoded) = decoder.finish() else { return };
+        body = decoded;
+    }
+    if let Ok(streamed) = read_response(inside.request.format, &body) {
+        hear(inside, &streamed);
     }
 }
 

@@ -120,6 +120,17 @@ impl Upstream {
         &self.name
     }
 
+    /// Gives the path of its URL, without a slash at its end.
+    pub(crate) fn base(&self) -> &str {
+        &self.base
+    }
+
+    /// Says whether it is this very machine.
+    pub(crate) fn is_here(&self) -> bool {
+        let host = self.authority.host().trim_start_matches('[').trim_end_matches(']');
+        host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+    }
+
     /// Says whether it is reached over TLS.
     pub(crate) fn is_secure(&self) -> bool {
         self.scheme == Scheme::HTTPS

@@ -4,7 +4,7 @@ use http::HeaderMap;
 use http::header::{self, HeaderName};
 use memchr::memmem;
 use plimsoll::transcript::Role;
-use plimsoll::wire::{Format, ParseOptions, parse};
+use plimsoll::wire::{Format, MessageSpans, Span};
 use plimsoll_engine::session::Recaller;
 
 use super::route::Ask;
@@ -88,25 +88,22 @@ pub(crate) fn format(ask: Ask) -> Option<(Format, bool)> {
     }
 }
 
-/// Whether a client asks for a compaction of its own, which is answered and never compacted itself.
-pub(crate) fn is_own_compaction(headers: &HeaderMap, body: &[u8], format: Format) -> bool {
+/// Whether Codex says in a header that it asks for a compaction of its own, which is answered and never compacted itself.
+pub(crate) fn is_codex_compaction(headers: &HeaderMap) -> bool {
     let codex = headers.get("x-codex-turn-metadata").and_then(|value| value.to_str().ok());
-    if codex.is_some_and(|metadata| metadata.contains("\"request_kind\":\"compaction\"")) {
-        return true;
-    }
-    let hint = OWN_SUMMARIES.iter().any(|(words, _)| memmem::find(body, words.as_bytes()).is_some());
-    // The words may stand anywhere: in a file that was read, in an earlier request. Only as the last thing said they ask.
-    hint && asks_last(body, format)
+    codex.is_some_and(|metadata| metadata.contains("\"request_kind\":\"compaction\""))
 }
 
-fn asks_last(body: &[u8], format: Format) -> bool {
-    let Ok(document) = parse(body, &ParseOptions::default().with_format(Some(format))) else { return false };
-    let Some(last) = document.transcript().messages.last().filter(|last| last.role == Role::User) else {
-        return false;
-    };
-    let Some(said) = last.span().map(|span| span.of(body)) else { return false };
+/// Whether a conversation's last message asks for a compaction of the client's own. The words may stand anywhere else: in
+/// a file that was read, in an earlier request. Only as the last thing that the user says they ask.
+pub(crate) fn asks_for_compaction(said: &[u8], format: Format) -> bool {
     let has = |words: &str| memmem::find(said, words.as_bytes()).is_some();
-    OWN_SUMMARIES.iter().any(|(words, beside)| has(words) && has(beside))
+    if !OWN_SUMMARIES.iter().any(|(words, beside)| has(words) && has(beside)) {
+        return false;
+    }
+    let whole = Span::new(0, said.len());
+    let view = whole.map(|whole| MessageSpans::view_spans(said, format, &[whole]));
+    view.is_some_and(|view| view.transcript().messages.first().is_some_and(|said| said.role == Role::User))
 }
 
 #[cfg(test)]
@@ -145,20 +142,13 @@ mod tests {
 
     #[test]
     fn a_clients_own_compaction_is_known_by_what_is_said_last() {
-        let own = |body: &str, format| is_own_compaction(&HeaderMap::new(), body.as_bytes(), format);
         let ask = "Your task is to create a detailed summary of the conversation so far. … <summary>";
-        let last = format!(
-            r#"{{"messages":[{{"role":"user","content":"hi"}},{{"role":"assistant","content":"ho"}},{{"role":"user","content":"{ask}"}}],"tools":[]}}"#
-        );
-        assert!(own(&last, Format::Anthropic));
-        let earlier = format!(
-            r#"{{"messages":[{{"role":"user","content":"{ask}"}},{{"role":"assistant","content":"ho"}},{{"role":"user","content":"go on"}}]}}"#
-        );
-        assert!(!own(&earlier, Format::Anthropic));
-        let item = r#"{"input":[{"role":"user","content":"hi"},{"type":"compaction_trigger"}]}"#;
-        assert!(own(item, Format::OpenaiResponses));
+        let own = |said: &str, format| asks_for_compaction(said.as_bytes(), format);
+        assert!(own(&format!(r#"{{"role":"user","content":"{ask}"}}"#), Format::Anthropic));
+        assert!(!own(&format!(r#"{{"role":"assistant","content":"{ask}"}}"#), Format::Anthropic));
+        assert!(!own(r#"{"role":"user","content":"hi"}"#, Format::Anthropic));
+        assert!(own(r#"{"type":"compaction_trigger"}"#, Format::OpenaiResponses));
         let codex = headers(&[("x-codex-turn-metadata", r#"{"session_id":"s","request_kind":"compaction"}"#)]);
-        assert!(is_own_compaction(&codex, b"{}", Format::OpenaiResponses));
-        assert!(!own(r#"{"messages":[{"role":"user","content":"hi"}]}"#, Format::Anthropic));
+        assert!(is_codex_compaction(&codex) && !is_codex_compaction(&headers(&[])));
     }
 }

@@ -175,8 +175,10 @@ impl Measure {
 #[derive(Debug, Clone)]
 pub struct Meter<C> {
     count: C,
-    /// By the hash of the bytes: the counts, and whether the latest measure used them.
-    known: HashMap<u128, (Counted, bool)>,
+    /// By the hash of the bytes: the counts, and the latest measure that used them.
+    known: HashMap<u128, (Counted, u64)>,
+    /// How many documents were measured.
+    measures: u64,
     seed: u64,
 }
 
@@ -198,7 +200,7 @@ impl<C: Count> Meter<C> {
 
     /// Makes a meter whose hash is seeded: for whoever measures conversations of people who may want to mislead it.
     pub fn with_seed(count: C, seed: u64) -> Self {
-        Self { count, known: HashMap::new(), seed }
+        Self { count, known: HashMap::new(), measures: 0, seed }
     }
 
     /// What it counts with.
@@ -208,9 +210,7 @@ impl<C: Count> Meter<C> {
 
     /// Measures a document.
     pub fn measure(&mut self, document: &Document<'_>) -> Measure {
-        for (_, used) in self.known.values_mut() {
-            *used = false;
-        }
+        self.measures += 1;
         let transcript = document.transcript();
         let bytes = document.bytes();
         let mut method = self.count.method();
@@ -243,7 +243,7 @@ impl<C: Count> Meter<C> {
         }
         before.push(sum);
         if self.known.len() > KEPT_COUNTS {
-            self.known.retain(|_, (_, used)| *used);
+            self.known.retain(|_, (_, used)| *used == self.measures);
         }
         let mut measure = Measure {
             system: system.kinds.total(),
@@ -307,11 +307,11 @@ impl<C: Count> Meter<C> {
             key = XxHash3_128::oneshot_with_seed(low ^ high.rotate_left(32), part);
         }
         if let Some((counted, used)) = self.known.get_mut(&key) {
-            *used = true;
+            *used = self.measures;
             return *counted;
         }
         let counted = count(self);
-        self.known.insert(key, (counted, true));
+        self.known.insert(key, (counted, self.measures));
         counted
     }
 

@@ -118,6 +118,13 @@ impl Chain {
         }
     }
 
+    /// The chain of the first messages alone; of all, if there are no more.
+    #[must_use]
+    pub fn first(&self, messages: usize) -> Self {
+        let hashes = self.hashes.get(..=messages).unwrap_or(&self.hashes);
+        Self { hashes: hashes.to_vec() }
+    }
+
     /// How many messages it covers.
     pub fn len(&self) -> usize {
         self.hashes.len().saturating_sub(1)

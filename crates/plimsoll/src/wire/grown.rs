@@ -46,6 +46,13 @@ pub struct Grown {
     pub same_envelope: bool,
 }
 
+/// What of an earlier body a later one begins with.
+struct Begun {
+    messages: Vec<Span>,
+    respelled: Vec<usize>,
+    same_head: bool,
+}
+
 impl MessageSpans {
     /// Finds where a document's messages stand; `None` where they stand otherwise.
     pub fn of(document: &Document<'_>) -> Option<Self> {
@@ -103,41 +110,11 @@ impl MessageSpans {
         format: Format,
         mut repeats: impl FnMut(usize, &Document<'_>) -> bool,
     ) -> Option<Grown> {
-        if u32::try_from(after.len()).is_err() {
-            return None;
-        }
-        let first = self.messages.first()?.start();
-        let head = before.get(..first)?;
-        let same_head = after.starts_with(head);
-        let start = if same_head { first } else { first_element(after, format)?.0 };
-
         let mut tape = Tape::with_max_depth(MAX_DEPTH - 2);
-        let mut messages = Vec::with_capacity(self.messages.len() + 8);
-        let mut respelled = Vec::new();
-        let mut at = start;
-        while let Some(span) = self.messages.get(messages.len()) {
-            // All messages in a row whose bytes are the same, found by one comparison.
-            let (old, new) = (before.get(span.start()..self.end)?, after.get(at..)?);
-            let same = span.start() + common_prefix(old, new);
-            let rest = self.messages.get(messages.len()..)?;
-            let run = rest.partition_point(|span| span.end() <= same);
-            let shifted =
-                |span: &Span| Span::new(span.start() - first_of(rest) + at, span.end() - first_of(rest) + at);
-            for span in rest.get(..run)? {
-                messages.push(shifted(span)?);
-            }
-            if run == 0 {
-                let end = element(&mut tape, after, at)?;
-                let here = Span::new(at, end)?;
-                if !repeats(messages.len(), &view_of(after, format, &[here])) {
-                    return None;
-                }
-                respelled.push(messages.len());
-                messages.push(here);
-            }
-            if messages.len() < self.messages.len() {
-                at = after_comma(after, messages.last()?.end())?;
-            }
+        let Begun { mut messages, respelled, same_head } =
+            self.begin(before, after, format, &mut repeats, &mut tape)?;
+        if messages.len() < self.messages.len() {
+            return None;
         }
         let mut end = skip_space(after, messages.last()?.end());
         while after.get(end) == Some(&b',') {
@@ -151,6 +128,75 @@ impl MessageSpans {
         }
         let same_envelope = same_head && before.get(self.end..)? == after.get(end..)?;
         Some(Grown { spans: Self { messages, end }, respelled, same_envelope })
+    }
+
+    /// Tells how many messages of this body a later one begins with, in meaning at least: all of them, if it has only
+    /// [grown](Self::grown). None if it is of another shape.
+    pub fn shared(
+        &self,
+        before: &[u8],
+        after: &[u8],
+        format: Format,
+        mut repeats: impl FnMut(usize, &Document<'_>) -> bool,
+    ) -> usize {
+        let mut tape = Tape::with_max_depth(MAX_DEPTH - 2);
+        self.begin(before, after, format, &mut repeats, &mut tape).map_or(0, |begun| begun.messages.len())
+    }
+
+    /// Writes the body with only its first messages, and says where they stand in it. `None` if there are not so many, or
+    /// none would be left.
+    pub fn first(&self, bytes: &[u8], messages: usize) -> Option<(Vec<u8>, Self)> {
+        let kept = self.messages.get(..messages)?;
+        let end = kept.last()?.end();
+        let (head, foot) = (bytes.get(..end)?, bytes.get(self.end..)?);
+        Some(([head, foot].concat(), Self { messages: kept.to_vec(), end }))
+    }
+
+    /// Compares a later body with this one, message by message, as far as they mean the same.
+    fn begin(
+        &self,
+        before: &[u8],
+        after: &[u8],
+        format: Format,
+        repeats: &mut impl FnMut(usize, &Document<'_>) -> bool,
+        tape: &mut Tape,
+    ) -> Option<Begun> {
+        if u32::try_from(after.len()).is_err() {
+            return None;
+        }
+        let first = self.messages.first()?.start();
+        let head = before.get(..first)?;
+        let same_head = after.starts_with(head);
+        let mut at = if same_head { first } else { first_element(after, format)?.0 };
+
+        let mut messages = Vec::with_capacity(self.messages.len() + 8);
+        let mut respelled = Vec::new();
+        while let Some(span) = self.messages.get(messages.len()) {
+            // All messages in a row whose bytes are the same, found by one comparison.
+            let (old, new) = (before.get(span.start()..self.end)?, after.get(at..)?);
+            let same = span.start() + common_prefix(old, new);
+            let rest = self.messages.get(messages.len()..)?;
+            let run = rest.partition_point(|span| span.end() <= same);
+            let shifted =
+                |span: &Span| Span::new(span.start() - first_of(rest) + at, span.end() - first_of(rest) + at);
+            for span in rest.get(..run)? {
+                messages.push(shifted(span)?);
+            }
+            if run == 0 {
+                let here = element(tape, after, at).and_then(|end| Span::new(at, end));
+                let Some(here) = here.filter(|here| repeats(messages.len(), &view_of(after, format, &[*here])))
+                else {
+                    break;
+                };
+                respelled.push(messages.len());
+                messages.push(here);
+            }
+            if messages.len() < self.messages.len() {
+                let Some(next) = after_comma(after, messages.last()?.end()) else { break };
+                at = next;
+            }
+        }
+        Some(Begun { messages, respelled, same_head })
     }
 
     /// Writes the body with no messages in it: what stands around them.

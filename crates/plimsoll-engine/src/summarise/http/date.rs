@@ -4,8 +4,14 @@ use std::time::{Duration, SystemTime};
 
 const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
-/// Reads a date in the form that is in use. The two obsolete ones no server of these APIs writes.
-pub(super) fn parse(text: &str) -> Option<SystemTime> {
+/// Reads a date as HTTP writes it, in the form that is in use. The two obsolete ones no server of these APIs writes.
+///
+/// ```
+/// use std::time::{Duration, SystemTime};
+/// let date = plimsoll_engine::summarise::http_date("Sun, 06 Nov 1994 08:49:37 GMT");
+/// assert_eq!(date, Some(SystemTime::UNIX_EPOCH + Duration::from_secs(784_111_777)));
+/// ```
+pub fn parse(text: &str) -> Option<SystemTime> {
     let (_, rest) = text.split_once(", ")?;
     let mut words = rest.split(' ');
     let day: u64 = words.next()?.parse().ok()?;

@@ -40,7 +40,8 @@ pub(super) struct Refusal<'r> {
 pub(super) struct Judge<'j> {
     pub(super) endpoint: &'j str,
     pub(super) model: &'j str,
-    pub(super) key: Option<&'j Secret>,
+    /// What must not be shown: the key, or a client's credentials. Empty if nothing of the kind was sent.
+    pub(super) secrets: &'j [Secret],
     pub(super) source: &'j Key,
 }
 
@@ -134,7 +135,7 @@ impl Judge<'_> {
                 let to = refusal.location.map_or_else(|| "nowhere".to_owned(), |to| address::shown(base, to));
                 Self::end(SummariserError::Redirected { endpoint, status, to: self.clean(&to) })
             }
-            401 | 403 if self.key.is_none() => {
+            401 | 403 if self.secrets.is_empty() => {
                 Self::end(SummariserError::NoKey { endpoint, status, variable: self.source.named() })
             }
             401 | 403 => {
@@ -169,10 +170,10 @@ impl Judge<'_> {
 
     /// Makes what came from outside fit to be shown: on one line, bounded, without the key.
     pub(super) fn clean(&self, text: &str) -> String {
-        let text = match self.key.map(Secret::reveal).filter(|key| !key.is_empty()) {
-            Some(key) => text.replace(key, "[key]"),
-            None => text.to_owned(),
-        };
+        let mut text = text.to_owned();
+        for secret in self.secrets.iter().map(Secret::reveal).filter(|secret| !secret.is_empty()) {
+            text = text.replace(secret, "[key]");
+        }
         let words: Vec<&str> =
             text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|w| !w.is_empty()).collect();
         let line = words.join(" ");

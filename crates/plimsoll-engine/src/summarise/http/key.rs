@@ -49,8 +49,15 @@ pub struct Key {
 
 #[derive(Debug, Clone)]
 enum Source {
-    Environment { variable: String, value: Option<Secret> },
-    Command { line: String },
+    Environment {
+        variable: String,
+        value: Option<Secret>,
+    },
+    Command {
+        line: String,
+    },
+    /// A client's own credentials stand in its headers.
+    Client,
 }
 
 impl Key {
@@ -65,11 +72,17 @@ impl Key {
         Self { source: Source::Command { line: line.into() }, printed: Arc::default() }
     }
 
+    /// None of ours: a client's own credentials are shown.
+    pub(super) fn of_client() -> Self {
+        Self { source: Source::Client, printed: Arc::default() }
+    }
+
     /// Where it comes from, for whoever is to check it.
     pub(super) fn named(&self) -> String {
         match &self.source {
             Source::Environment { variable, .. } => variable.clone(),
             Source::Command { .. } => "the command that prints it".to_owned(),
+            Source::Client => "the client's own credentials".to_owned(),
         }
     }
 
@@ -77,6 +90,7 @@ impl Key {
     pub(super) async fn get(&self, endpoint: &str) -> Result<Option<Secret>, SummariserError> {
         match &self.source {
             Source::Environment { value, .. } => Ok(value.clone()),
+            Source::Client => Ok(None),
             Source::Command { line } => {
                 let failed = |reason: String| SummariserError::KeyCommand { endpoint: endpoint.to_owned(), reason };
                 self.printed.get_or_try_init(|| printed(line)).await.cloned().map(Some).map_err(failed)

@@ -4,6 +4,7 @@
 //! is not made) is tried again, later and later, as long as nothing of an answer has been written.
 
 mod address;
+mod behalf;
 mod date;
 mod judge;
 mod key;
@@ -26,6 +27,7 @@ use self::key::Secret;
 use super::cancel::until;
 use super::{Answer, BoxFuture, Progress, Service, Summariser, SummariserError, SummaryRequest, Waited};
 
+pub use date::parse as http_date;
 pub use key::Key;
 pub use pace::{Pace, SystemPace};
 pub use patience::Patience;
@@ -53,6 +55,8 @@ pub struct Remote {
     model: String,
     address: Address,
     key: Key,
+    /// What a client sends there, on whose behalf this is asked.
+    client_headers: Option<HeaderMap>,
     patience: Patience,
     pace: Arc<dyn Pace>,
     client: reqwest::Client,
@@ -68,12 +72,13 @@ impl Remote {
     pub fn new(api: Api, model: &str, base: Option<&str>) -> Result<Self, SummariserError> {
         let address = Address::new(api, base)?;
         let patience = Patience::default();
-        let client = client(&address, &patience)?;
+        let client = client(&address, &patience, false)?;
         let mut service = Service::of_model(format!("{}:{model}", prefix(api)), api, model);
         service.continues = true;
         let key = Key::of_environment(variable(api), None);
         let pace = Arc::new(SystemPace::default());
-        Ok(Self { service, api, model: model.to_owned(), address, key, patience, pace, client })
+        let model = model.to_owned();
+        Ok(Self { service, api, model, address, key, client_headers: None, patience, pace, client })
     }
 
     /// Sends this key along.
@@ -81,6 +86,20 @@ impl Remote {
     pub fn with_key(mut self, key: Key) -> Self {
         self.key = key;
         self
+    }
+
+    /// Asks on behalf of a client: with the headers that it sends itself, its credentials among them, instead of a key.
+    ///
+    /// Headers that speak of one connection or of one body stay behind. No proxy is used. Credentials are marked as
+    /// sensitive, and taken out of what a server says of them.
+    ///
+    /// # Errors
+    /// [`SummariserError::Tls`], as in [`Remote::new`].
+    pub fn on_behalf(mut self, headers: &HeaderMap) -> Result<Self, SummariserError> {
+        self.client_headers = Some(behalf::headers(headers));
+        self.key = Key::of_client();
+        self.client = client(&self.address, &self.patience, true)?;
+        Ok(self)
     }
 
     /// Sets what the model can take, where it is known.
@@ -96,7 +115,7 @@ impl Remote {
     /// # Errors
     /// [`SummariserError::Tls`], as in [`Remote::new`].
     pub fn with_patience(mut self, patience: Patience) -> Result<Self, SummariserError> {
-        self.client = client(&self.address, &patience)?;
+        self.client = client(&self.address, &patience, self.client_headers.is_some())?;
         self.patience = patience;
         Ok(self)
     }
@@ -118,10 +137,14 @@ impl Remote {
         let start = self.pace.elapsed();
         let key = self.key.get(self.address.shown()).await?;
         let headers = self.headers(key.as_ref())?;
+        let secrets: Vec<Secret> = match &self.client_headers {
+            Some(headers) => behalf::secrets(headers),
+            None => key.into_iter().collect(),
+        };
         let mut tries = 0;
         loop {
             tries += 1;
-            let failure = match self.once(prompt, headers.clone(), key.as_ref(), progress).await {
+            let failure = match self.once(prompt, headers.clone(), &secrets, progress).await {
                 Ok(answer) => return answer.usable(&self.service.name),
                 Err(failure) => *failure,
             };
@@ -139,10 +162,10 @@ impl Remote {
         &self,
         prompt: &Prompt,
         headers: HeaderMap,
-        key: Option<&Secret>,
+        secrets: &[Secret],
         progress: &(dyn Fn(Progress) + Sync),
     ) -> Result<Answer, Box<Failure>> {
-        let judge = judge::Judge { endpoint: self.address.shown(), model: &self.model, key, source: &self.key };
+        let judge = judge::Judge { endpoint: self.address.shown(), model: &self.model, secrets, source: &self.key };
         let url = self.address.url().clone();
         let sending = self.client.post(url).headers(headers).body(prompt.body.clone()).send();
         let response = match timeout(self.patience.silence, sending).await {
@@ -154,7 +177,7 @@ impl Remote {
     }
 
     fn headers(&self, key: Option<&Secret>) -> Result<HeaderMap, SummariserError> {
-        let mut headers = HeaderMap::new();
+        let mut headers = self.client_headers.clone().unwrap_or_default();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream, application/json"));
         let secret = |text: String| {
@@ -169,7 +192,7 @@ impl Remote {
         let bearer = |key: &Secret| secret(format!("Bearer {}", key.reveal()));
         match (self.api, key) {
             (Api::Anthropic, key) => {
-                headers.insert("anthropic-version", HeaderValue::from_static(ANTHROPIC_VERSION));
+                headers.entry("anthropic-version").or_insert(HeaderValue::from_static(ANTHROPIC_VERSION));
                 if let Some(key) = key {
                     headers.insert(HeaderName::from_static("x-api-key"), secret(key.reveal().to_owned())?);
                 }
@@ -229,7 +252,7 @@ pub const fn variable(api: Api) -> &'static str {
     }
 }
 
-fn client(address: &Address, patience: &Patience) -> Result<reqwest::Client, SummariserError> {
+fn client(address: &Address, patience: &Patience, direct: bool) -> Result<reqwest::Client, SummariserError> {
     let trouble = |reason: String| SummariserError::Tls { endpoint: address.shown().to_owned(), reason };
     let mut builder = reqwest::Client::builder()
         .tls_backend_preconfigured(tls::client(address.is_secure()).map_err(|error| trouble(error.to_string()))?)
@@ -238,7 +261,7 @@ fn client(address: &Address, patience: &Patience) -> Result<reqwest::Client, Sum
         .redirect(reqwest::redirect::Policy::none())
         .connect_timeout(patience.connect)
         .pool_idle_timeout(Duration::from_secs(30));
-    if address.is_here() {
+    if direct || address.is_here() {
         builder = builder.no_proxy();
     }
     builder.build().map_err(|error| trouble(error.without_url().to_string()))

@@ -109,6 +109,16 @@ proptest! {
         let document = parse(after.as_bytes(), &options()).unwrap();
         let (was, is) = (Chain::of(&parse(before.as_bytes(), &options()).unwrap()), Chain::of(&document));
         let begins = is.prefix(was.len()) == was.prefix(was.len());
+        let beginning = MessageSpans::of(&parse(before.as_bytes(), &options()).unwrap()).unwrap();
+        let repeats = |index: usize, view: &Document<'_>| was.repeats(index, view);
+        let shared = beginning.shared(before.as_bytes(), after.as_bytes(), document.format(), repeats);
+        let most = was.len().min(is.len());
+        prop_assert_eq!(Some(shared), (0..=most).rev().find(|count| was.prefix(*count) == is.prefix(*count)));
+        if let Some((bytes, spans)) = beginning.first(before.as_bytes(), shared) {
+            let read = parse(&bytes, &options()).unwrap();
+            prop_assert_eq!(Some(spans), MessageSpans::of(&read));
+            prop_assert_eq!(Chain::of(&read), was.first(shared));
+        }
         match grown(&before, &after) {
             None => prop_assert!(!begins),
             Some(grown) => {

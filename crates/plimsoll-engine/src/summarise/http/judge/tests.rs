@@ -4,7 +4,12 @@ use super::*;
 
 fn refuse(status: u16, body: &str, key: Option<&Secret>) -> Failure {
     let source = Key::of_environment("OPENAI_API_KEY", None);
-    let judge = Judge { endpoint: "https://h.example/v1/chat/completions", model: "m", key, source: &source };
+    let judge = Judge {
+        endpoint: "https://h.example/v1/chat/completions",
+        model: "m",
+        secrets: key.map_or(&[], std::slice::from_ref),
+        source: &source,
+    };
     let refusal = Refusal {
         status,
         location: Some("https://other.example/login?key=canary"),
@@ -115,7 +120,7 @@ fn what_a_server_says_is_one_bounded_line() {
 #[test]
 fn a_failure_in_mid_stream_is_only_tried_again_where_no_text_had_come() {
     let source = Key::of_environment("V", None);
-    let judge = Judge { endpoint: "http://h", model: "m", key: None, source: &source };
+    let judge = Judge { endpoint: "http://h", model: "m", secrets: &[], source: &source };
     let stream = |body: &str| {
         let answer = plimsoll::wire::read_response(plimsoll::wire::Format::Anthropic, body.as_bytes()).unwrap();
         let plimsoll::wire::StreamEnd::Failed(failure) = answer.end else { panic!() };
