@@ -154,7 +154,7 @@ async fn ask(client: &Client, upstream: &Upstream, key: &ShownKey, method: Metho
                 cause = source;
             }
             let says = cause.to_string();
-            if judge::is_of_tls(&error) { Missing::Tls(says) } else { Missing::Unreachable(says) }
+            if plimsoll_store::tls::fault(&error).is_some() { Missing::Tls(says) } else { Missing::Unreachable(says) }
         }
     };
     Heard { missing: Some(missing), ..Heard::default() }

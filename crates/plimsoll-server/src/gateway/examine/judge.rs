@@ -1,7 +1,5 @@
 //! What an upstream's answers say of a set-up, and what to do about it. Pure.
 
-use std::error::Error;
-use std::io;
 use std::time::SystemTime;
 
 use bytes::Bytes;
@@ -51,19 +49,6 @@ pub(super) fn wrong_base(upstream: &Upstream) -> Option<Missing> {
     let route = ROUTES.into_iter().find(|route| base.ends_with(route))?;
     // Of a version that stands twice, one is right.
     Some(Missing::Route(if route == "/v1/v1" { "/v1".to_owned() } else { route.to_owned() }))
-}
-
-/// Whether an error is about TLS.
-pub(super) fn is_of_tls(error: &(dyn Error + 'static)) -> bool {
-    let mut cause = Some(error);
-    while let Some(error) = cause {
-        let held = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
-        if error.is::<rustls::Error>() || held.is_some_and(|held| is_of_tls(held)) {
-            return true;
-        }
-        cause = error.source();
-    }
-    false
 }
 
 /// Judges what was heard of an upstream.
