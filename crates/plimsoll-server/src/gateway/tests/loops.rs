@@ -77,7 +77,9 @@ async fn a_session_that_goes_on_past_its_threshold_is_not_summarised_with_every_
     let scripted = Scripted::start(vec![write(OK)]).await;
     let gateway = kept(&scripted).await;
     for turns in 8..80 {
-        ask(gateway, MESSAGES, talk(turns).as_bytes()).await;
+        // Each one goes on where the one before ended.
+        let next = format!("Go on with part {}, please.", turns + 1);
+        ask(gateway, MESSAGES, talk(turns).replace("And now the end.", &next).as_bytes()).await;
         assert!((scripted.last().1.len() as u64) < WINDOW * 5, "turn {turns}");
     }
     // A turn is about 600 tokens: an epoch has to buy several of them.

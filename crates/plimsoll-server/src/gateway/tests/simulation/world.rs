@@ -101,6 +101,9 @@ struct Sent {
     epoch: Option<String>,
 }
 
+/// What was sent at the same time as others: for which history, what, and its bytes.
+type AtOnce = ((Format, ChainHash), Sent, Vec<u8>);
+
 /// A request and what came of it.
 struct Exchanged {
     talk: usize,
@@ -219,11 +222,13 @@ impl World {
         });
         let exchanged = join_all(exchanges).await;
         let mut answered: HashMap<usize, bool> = HashMap::new();
+        let mut at_once = Vec::new();
         for exchange in &exchanged {
             self.tally.requests += 1;
-            let well = self.hold(exchange);
+            let well = self.hold(exchange, &mut at_once);
             answered.entry(exchange.talk).and_modify(|all| *all &= well).or_insert(well);
         }
+        self.keep(at_once);
         for (talk, well) in answered {
             let mut chance = Chance(self.chance.next());
             if well {
@@ -237,7 +242,7 @@ impl World {
     }
 
     /// Holds what went out against what went out before, and says whether the client got its answer.
-    fn hold(&mut self, exchange: &Exchanged) -> bool {
+    fn hold(&mut self, exchange: &Exchanged, at_once: &mut Vec<AtOnce>) -> bool {
         let Exchanged { talk, replica, body, sent, answer } = exchange;
         let format = self.talks[*talk].format;
         let told = answer.lines().find_map(|line| line.strip_prefix("x-plimsoll: ")).unwrap_or_default();
@@ -294,9 +299,23 @@ impl World {
         if recovered && self.replicas.len() > 1 {
             self.excused.insert(*talk);
         }
-        let sent = Sent { chain: end(&now), without_thinking: end(&quiet), epoch };
-        self.sent.insert((format, end(&chain).1), sent);
+        // Of requests that are under way at once one may go out before an epoch that another one goes out under; under
+        // the same one they are the same.
+        let key = (format, end(&chain).1);
+        if let Some((_, _, other)) = at_once.iter().find(|(at, sent, _)| *at == key && sent.epoch == epoch) {
+            assert_eq!(String::from_utf8_lossy(other), String::from_utf8_lossy(went), "{self:?}");
+        }
+        at_once.push((key, Sent { chain: end(&now), without_thinking: end(&quiet), epoch }, went.clone()));
         true
+    }
+
+    /// Keeps what was sent at once: what went out under a new epoch is what later requests extend.
+    fn keep(&mut self, mut at_once: Vec<AtOnce>) {
+        let is_known = |sent: &Sent| self.sent.values().any(|known| known.epoch == sent.epoch);
+        at_once.sort_by_cached_key(|(_, sent, _)| (sent.epoch.is_some(), !is_known(sent)));
+        for (key, sent, _) in at_once {
+            self.sent.insert(key, sent);
+        }
     }
 
     /// What a gateway itself says of prefixes.
