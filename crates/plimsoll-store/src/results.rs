@@ -76,9 +76,9 @@ impl Store {
         let NewResult { session, call, content, .. } = *result;
         let quota = self.quotas().max_artifact;
         let kept = usize::try_from(quota).ok().and_then(|quota| content.get(..quota)).unwrap_or(content);
-        let mut digest = Digest::new(quota);
+        let mut digest = Digest::new(session, call, quota);
         digest.update(content);
-        let digested = digest.finish(session, call);
+        let digested = digest.finish();
         let plain = ArtifactId::new(session, call);
         for id in [plain.clone(), digested.variant.clone()] {
             let created = self.backend().create(&Record::Text(id.clone()).key(), &[kept])?;
@@ -228,9 +228,9 @@ impl Store {
         let Some(meta) = self.result_meta(&id)? else {
             return Ok(None);
         };
-        let mut digest = Digest::new(u64::MAX);
+        let mut digest = Digest::new(session, call, u64::MAX);
         digest.update(content);
-        let digested = digest.finish(session, call);
+        let digested = digest.finish();
         // Of a content over the quota the whole is told by its hash.
         let is_it = |meta: &ResultMeta| {
             let blake3 = meta.whole.as_ref().map_or(&meta.blake3, |whole| &whole.blake3);

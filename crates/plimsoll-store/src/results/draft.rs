@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use plimsoll::Bytes;
-use plimsoll::id::{ArtifactId, Record, SessionId, ToolCallId};
+use plimsoll::id::{ArtifactId, Record, SessionId, ToolCallId, VariantId};
 
 use super::{NewResult, Saved, StoredResult, Whole};
 use crate::backend::{Created, Draft};
@@ -47,13 +47,22 @@ pub(super) struct Digest {
     feeds: u64,
     last: Option<u8>,
     content: blake3::Hasher,
+    variant: VariantId,
     /// BLAKE3 of the bytes kept, once more have come.
     kept: Option<blake3::Hash>,
 }
 
 impl Digest {
-    pub(super) fn new(quota: u64) -> Self {
-        Self { quota, bytes: 0, feeds: 0, last: None, content: blake3::Hasher::new(), kept: None }
+    pub(super) fn new(session: &SessionId, call: &ToolCallId, quota: u64) -> Self {
+        Self {
+            quota,
+            bytes: 0,
+            feeds: 0,
+            last: None,
+            content: blake3::Hasher::new(),
+            variant: VariantId::new(session, call),
+            kept: None,
+        }
     }
 
     pub(super) fn update(&mut self, piece: &[u8]) {
@@ -66,13 +75,12 @@ impl Digest {
             self.kept.get_or_insert_with(|| self.content.finalize());
             self.content.update(beyond);
         }
+        self.variant.update(piece);
         self.bytes += piece.len() as u64;
     }
 
-    pub(super) fn finish(&self, session: &SessionId, call: &ToolCallId) -> Digested {
-        let hash = self.content.finalize();
-        let variant = ArtifactId::variant_hashed(session, call, hash.as_bytes());
-        let all = hash.to_hex().to_string();
+    pub(super) fn finish(&self) -> Digested {
+        let all = self.content.finalize().to_hex().to_string();
         let (blake3, whole) = match self.kept {
             Some(kept) => (kept.to_hex().to_string(), Some(Whole { bytes: self.bytes, blake3: all })),
             None => (all, None),
@@ -82,7 +90,7 @@ impl Digest {
             lines: self.feeds + u64::from(self.last.is_some_and(|byte| byte != b'\n')),
             blake3,
             whole,
-            variant,
+            variant: self.variant.finish(),
         }
     }
 }
@@ -136,7 +144,7 @@ impl<'s> ResultDraft<'s> {
             store,
             result: *result,
             draft: store.backend().begin(&Record::Text(plain).key())?,
-            digest: Arc::new(Mutex::new(Digest::new(quota))),
+            digest: Arc::new(Mutex::new(Digest::new(result.session, result.call, quota))),
             beside: None,
             buffer: Vec::new(),
             used: VecDeque::new(),
@@ -238,7 +246,7 @@ impl<'s> ResultDraft<'s> {
         let digested = {
             let mut digest = lock(&self.digest);
             digest.update(&rest);
-            digest.finish(self.result.session, self.result.call)
+            digest.finish()
         };
         let result = NewResult { kind: kind.or(self.result.kind), ..self.result };
         let NewResult { session, call, .. } = result;

@@ -20,6 +20,45 @@ pub struct ArtifactId {
     name: String,
 }
 
+/// Makes [`ArtifactId::variant`] from a content that arrives piece by piece.
+///
+/// ```
+/// use plimsoll::id::{ArtifactId, SessionId, ToolCallId, VariantId};
+/// let (session, call) = (SessionId::new("s1"), ToolCallId::new("toolu_01"));
+/// let mut naming = VariantId::new(&session, &call);
+/// naming.update(b"sec");
+/// naming.update(b"ond");
+/// assert_eq!(naming.finish(), ArtifactId::variant(&session, &call, b"second"));
+/// ```
+#[derive(Debug, Clone)]
+pub struct VariantId {
+    session: SessionId,
+    call: String,
+    hasher: blake3::Hasher,
+}
+
+impl VariantId {
+    /// Begins with the raw ids.
+    pub fn new(session: &SessionId, call: &ToolCallId) -> Self {
+        let mut hasher = blake3::Hasher::new();
+        for raw in [session.raw_or_name(), call.raw_or_name()] {
+            hasher.update(&(raw.len() as u64).to_le_bytes()).update(raw.as_bytes());
+        }
+        Self { session: session.clone(), call: call.as_str().to_owned(), hasher }
+    }
+
+    /// Takes the next piece of the content. Pieces of 128 KiB and more are hashed fastest.
+    pub fn update(&mut self, piece: &[u8]) {
+        self.hasher.update(piece);
+    }
+
+    /// Gives the name.
+    pub fn finish(&self) -> ArtifactId {
+        let digits = digits_of(self.hasher.finalize().as_bytes());
+        ArtifactId { session: self.session.clone(), name: format!("{}~{digits}", self.call) }
+    }
+}
+
 /// The recall id of an epoch: `<session>/~<12 hex>`.
 ///
 /// One epoch may have several bodies (the same prefix replaced in documents that went on differently); each but the
@@ -67,28 +106,18 @@ impl ArtifactId {
 
     /// Names a content that finds the call's plain name taken by another content, or by another raw id.
     ///
+    /// The 12 digits are of BLAKE3 over the raw ids of session and call, each behind its length in bytes (u64,
+    /// little-endian), and the content: so sessions whose names meet on a file system that ignores case stay apart.
+    ///
     /// ```
     /// use plimsoll::id::{ArtifactId, SessionId, ToolCallId};
     /// let id = ArtifactId::variant(&SessionId::new("s1"), &ToolCallId::new("toolu_01"), b"second");
-    /// assert_eq!(id.to_string(), "s1/toolu_01~df96f4dd6e7f");
+    /// assert_eq!(id.to_string(), "s1/toolu_01~f857449f04e9");
     /// ```
     pub fn variant(session: &SessionId, call: &ToolCallId, content: &[u8]) -> Self {
-        Self::variant_hashed(session, call, blake3::hash(content).as_bytes())
-    }
-
-    /// Names a further content like [`variant`](Self::variant), where its BLAKE3 is known already: so that a content
-    /// that arrives piece by piece is hashed once.
-    ///
-    /// The 12 digits are of BLAKE3 over the raw ids of session and call, each behind its length in bytes (u64,
-    /// little-endian), and the content's BLAKE3: so sessions whose names meet on a file system that ignores case stay
-    /// apart.
-    pub fn variant_hashed(session: &SessionId, call: &ToolCallId, blake3: &[u8; 32]) -> Self {
-        let mut hasher = blake3::Hasher::new();
-        for raw in [session.raw_or_name(), call.raw_or_name()] {
-            hasher.update(&(raw.len() as u64).to_le_bytes()).update(raw.as_bytes());
-        }
-        let digits = digits_of(hasher.update(blake3).finalize().as_bytes());
-        Self { session: session.clone(), name: format!("{}~{digits}", call.as_str()) }
+        let mut naming = VariantId::new(session, call);
+        naming.update(content);
+        naming.finish()
     }
 
     pub(super) fn from_name(session: SessionId, name: &str) -> Result<Self, IdFault> {

@@ -42,7 +42,7 @@ mod artifact;
 mod key;
 mod name;
 
-pub use artifact::{ArtifactId, EpochId, RecallId};
+pub use artifact::{ArtifactId, EpochId, RecallId, VariantId};
 pub use key::{Folder, Key, Record};
 pub use name::{IdError, IdFault, SessionId, ToolCallId};
 
