@@ -246,9 +246,7 @@ impl Metrics {
     /// A session made a request ready. Tokens of requests that ask for no answer are nobody's savings.
     pub(crate) fn prepared(&self, report: &RequestReport, answers: bool) {
         report.notes.iter().for_each(|reason| self.bypassed(label(reason)));
-        if report.bypass().is_none() {
-            hindered(report).into_iter().for_each(|reason| self.bypassed(reason));
-        }
+        hindered(report).filter(|_| report.bypass().is_none()).into_iter().for_each(|reason| self.bypassed(reason));
         self.capped.fetch_add(report.capped as u64, Relaxed);
         let prefix = PREFIXES.iter().position(|(other, _)| *other == report.prefix);
         if let Some(count) = prefix.and_then(|place| self.prefixes.get(place)) {

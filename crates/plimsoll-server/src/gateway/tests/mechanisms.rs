@@ -8,7 +8,7 @@ use super::scripted::{Client, OK, Scripted, Step, ask, serve, write};
 use plimsoll_store::Store;
 
 /// A text as no serialiser would write it.
-const TEXT: &str = r#"caf\u00e9 \ud83d\ude00 lone \ud83d \/ é"#;
+const TEXT: &str = r"caf\u00e9 \ud83d\ude00 lone \ud83d \/ é";
 /// Values that no serialiser keeps: duplicates, large numbers, floats that end in zero, unknown fields.
 const ODD: &str =
     r#""n" : 1e400,"n":1234567890123456789012345678901234567890, "x_unknown":{"b":0.10 ,"a":-0, "c":1.0}"#;
@@ -19,20 +19,17 @@ fn odd(format: Format, turns: usize) -> (&'static str, String, Vec<String>) {
     let words = |n: usize| format!("{text} part {n} {}", "has words of no great weight. ".repeat(50));
     let mut all = Vec::new();
     for n in 0..turns {
-        match format {
-            Format::OpenaiResponses => {
-                all.push(format!(
+        if format == Format::OpenaiResponses {
+            all.push(format!(
                     r#"{{ "type":"message","role":"user" , "content":[ {{"text":"go on {n} {text}","type":"input_text"}} ]}}"#
                 ));
-                all.push(format!(
+            all.push(format!(
                     "{{\"role\":\"assistant\",\n\"type\":\"message\", \"content\":[{{\"type\":\"output_text\",\"text\":\"{}\"}}] }}",
                     words(n)
                 ));
-            }
-            _ => {
-                all.push(format!(r#"{{ "content" : "go on {n} {text}",{ODD}, "role":"user" }}"#));
-                all.push(format!("{{\"role\":\"assistant\",\n\t\"content\" :\"{}\", {ODD}}}", words(n)));
-            }
+        } else {
+            all.push(format!(r#"{{ "content" : "go on {n} {text}",{ODD}, "role":"user" }}"#));
+            all.push(format!("{{\"role\":\"assistant\",\n\t\"content\" :\"{}\", {ODD}}}", words(n)));
         }
     }
     all.push(match format {
@@ -101,7 +98,7 @@ async fn mechanism_57_only_a_capped_text_changes_once_one_is_capped() {
     assert!(said(&answer).unwrap_or_default().contains("capped=1"), "{answer}");
     let sent = String::from_utf8(scripted.last().1).unwrap();
     let (before, rest) = whole.split_once("\"line 0 of many").unwrap();
-    let after = &rest[rest.rfind("</b>\"").unwrap() + 5..];
+    let after = rest.rsplit_once("</b>\"").unwrap().1;
     assert!(sent.starts_with(before) && sent.ends_with(after), "{sent}");
 }
 
