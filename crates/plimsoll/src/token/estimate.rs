@@ -150,7 +150,8 @@ mod tests {
         let characters = text.repeat(50).chars().count() as u64;
         for family in Family::ALL {
             let estimated = estimate(&text.repeat(50), *family, u64::MAX).unwrap().0;
-            assert!(estimated * 10 >= characters * 6, "{family}: {estimated} for {characters} characters");
+            // Gemini's own tokenizer makes 301 tokens of it, the least of all.
+            assert!(estimated * 20 >= characters * 9, "{family}: {estimated} for {characters} characters");
             assert!(estimated <= characters * 2, "{family}: {estimated} for {characters} characters");
         }
     }

@@ -262,7 +262,7 @@ async fn a_shadow_changes_nothing_and_says_what_it_would_have_done() {
     let mut keep = keep(&Store::memory());
     keep.session.shadow = true;
     let gateway = serve(options(&scripted, keep)).await;
-    for turns in [13, 14, 15] {
+    for turns in [16, 17, 18] {
         let body = body(turns);
         let answer = ask(gateway, MESSAGES, body.as_bytes()).await;
         assert_eq!(scripted.last().1, body.as_bytes());

@@ -17,7 +17,12 @@ use crate::gateway::Keep;
 const HEAD: &str = "POST /v1/messages?beta=true HTTP/1.1\r\nx-api-key: canary-of-the-client\r\nanthropic-beta: b1\r\n\
                     x-plimsoll-session: s";
 
-/// A request of so many turns, about 600 tokens each, and one more question.
+/// Enough turns for a summary to be begun.
+const EARLY: usize = 46;
+/// Enough for it to be due.
+const DUE: usize = 57;
+
+/// A request of so many turns, about 540 tokens each, and one more question: each extends the ones with fewer turns.
 pub(super) fn talk(turns: usize) -> String {
     let said = |role, text: String| format!(r#"{{"role":"{role}", "content":"{text}"}}"#);
     let turn = |n: usize| {
@@ -25,7 +30,7 @@ pub(super) fn talk(turns: usize) -> String {
         [said("user", format!("Go on with part {n}, please.")), said("assistant", words)]
     };
     let mut messages: Vec<String> = (1..=turns).flat_map(turn).collect();
-    messages.push(said("user", "And now the end.".to_owned()));
+    messages.push(said("user", format!("Go on with part {}, please.", turns + 1)));
     format!(r#"{{"model":"claude-sonnet-4-5", "max_tokens":256,"messages":[{}]}}"#, messages.join(" ,"))
 }
 
@@ -62,7 +67,7 @@ fn answer(status: &str, body: &str) -> Vec<Step> {
 }
 
 async fn gateway(scripted: &Scripted, store: &Store, change: impl FnOnce(&mut Keep)) -> SocketAddr {
-    let capacity = Capacity { context_window: Some(Tokens(8_000)), ..Capacity::default() };
+    let capacity = Capacity { context_window: Some(Tokens(32_000)), ..Capacity::default() };
     let store = store.clone();
     let session = SessionOptions::default().with_capacity(capacity);
     let mut keep = Keep::new(session, Arc::new(move |_| Ok(store.clone())));
@@ -107,7 +112,7 @@ async fn the_conversations_own_model_continues_it_into_a_summary_with_the_client
     let folder = tempfile::tempdir().unwrap();
     let store = Store::local(folder.path());
     let gateway = gateway(&scripted, &store, |_| {}).await;
-    let before = talk(11);
+    let before = talk(EARLY);
     prepare(gateway, &before).await;
     let requests = scripted.requests.lock().unwrap().clone();
     let [one, other] = &requests[..] else { panic!("{} requests", requests.len()) };
@@ -129,7 +134,7 @@ async fn the_conversations_own_model_continues_it_into_a_summary_with_the_client
     assert_eq!(metric(gateway, "plimsoll_summary_tokens_total").await, 4_200);
 
     // It is there when it is due, and nobody is asked again.
-    for turns in [12, 13] {
+    for turns in [DUE, DUE + 1] {
         let answer = ask(gateway, HEAD, talk(turns).as_bytes()).await;
         assert!(answer.contains("x-plimsoll: tokens="), "{answer}");
         assert!(String::from_utf8_lossy(&scripted.last().1).contains("The story goes on, told whole."));
@@ -147,10 +152,10 @@ async fn a_model_that_refuses_leaves_the_extract() {
     let log = Arc::clone(&told);
     let watch = move |event: &plimsoll_engine::event::Event| log.lock().unwrap().push_str(&format!("{event:?}\n"));
     let gateway = gateway(&scripted, &store, |keep| keep.session.watch = Arc::new(watch)).await;
-    prepare(gateway, &talk(11)).await;
-    ask(gateway, HEAD, talk(12).as_bytes()).await;
+    prepare(gateway, &talk(EARLY)).await;
+    ask(gateway, HEAD, talk(DUE).as_bytes()).await;
     let sent = scripted.last().1;
-    assert!(sent.len() < talk(12).len() * 2 / 3, "{} bytes", sent.len());
+    assert!(sent.len() < talk(DUE).len() * 2 / 3, "{} bytes", sent.len());
     let told = told.lock().unwrap().clone();
     assert!(told.contains("extract") && told.contains("the client's own credentials"), "{told}");
     assert!(!told.contains("canary"), "{told}");
@@ -160,7 +165,7 @@ async fn a_model_that_refuses_leaves_the_extract() {
 async fn a_shadow_asks_no_model() {
     let scripted = Scripted::start(summary()).await;
     let gateway = gateway(&scripted, &Store::memory(), |keep| keep.session.shadow = true).await;
-    prepare(gateway, &talk(11)).await;
+    prepare(gateway, &talk(EARLY)).await;
     assert_eq!(scripted.requests.lock().unwrap().len(), 1);
     assert_eq!(metric(gateway, "plimsoll_summary_tokens_total").await, 0);
 }

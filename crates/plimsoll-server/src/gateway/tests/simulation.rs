@@ -27,8 +27,9 @@ async fn simulate(scenario: Scenario) -> Tally {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_request_extends_what_was_sent_through_hundreds_of_turns() {
-    let tally = simulate(Scenario { steps: 220, ..Scenario::default() }).await;
-    assert!(tally.requests > 250 && tally.epochs > 10 && tally.capped > 3 && tally.restarts > 3, "{tally:?}");
+    // Of one gateway alone: what one that starts anew takes over is tested where a process is killed.
+    let tally = simulate(Scenario { steps: 220, restarts: false, ..Scenario::default() }).await;
+    assert!(tally.requests > 250 && tally.epochs > 10 && tally.capped > 3, "{tally:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -264,6 +264,7 @@ fn prompts_that_are_only_told_of_are_read_where_they_were_typed() {
     Model [1]: Done.
     User [2]: Never touch main
     Model [3]: I see.
+    ! no final newline
     ");
     // What is appended holds them as items, so they are not told twice.
     let document = read(rollout.as_bytes());

@@ -27,13 +27,15 @@ pub(super) struct Scenario {
     /// What the model really takes, where that is less than is believed.
     pub(super) really: Option<u64>,
     pub(super) replicas: usize,
+    /// Whether gateways die and start anew.
+    pub(super) restarts: bool,
     pub(super) thinks: bool,
     pub(super) steps: usize,
 }
 
 impl Default for Scenario {
     fn default() -> Self {
-        Self { window: 6_000, really: None, replicas: 1, thinks: false, steps: 100 }
+        Self { window: 6_000, really: None, replicas: 1, restarts: true, thinks: false, steps: 100 }
     }
 }
 
@@ -182,7 +184,7 @@ impl World {
         match self.chance.below(100) {
             0..3 => self.talks[talk].edit(&mut chance),
             3..7 => self.talks[talk].rewind(&mut chance),
-            7..11 => {
+            7..11 if self.scenario.restarts => {
                 let replica = self.chance.below(self.replicas.len());
                 self.look_at_metrics(replica).await;
                 self.replicas[replica] = Replica::start(self.scenario, &self.store, self.model.address).await;
