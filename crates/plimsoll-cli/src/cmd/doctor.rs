@@ -21,7 +21,7 @@ use crate::resolve::{self, Done, Usage};
 ///
 /// Looks at the environment, the configuration, the store, the agent programs, what is installed into them, the models
 /// that they are configured with, and the clock. With --upstream it looks over what a gateway would pass on to, too: whether
-/// it answers, takes the key that the environment holds for it (ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY), and which
+/// it answers, takes the key that the environment holds for it, and which
 /// windows are not known. It changes nothing, and asks nobody but those and a store that is a server. Exits with 1 if
 /// something does not work; a warning is no failure.
 #[derive(Debug, Args)]

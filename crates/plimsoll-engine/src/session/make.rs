@@ -30,6 +30,7 @@ use crate::summarise::{
 };
 
 /// What a summary is made of, and by what.
+#[expect(clippy::struct_excessive_bools, reason = "each is a condition of its own, and none excludes another")]
 #[derive(Clone)]
 pub(super) struct Brief {
     pub(super) history: Arc<History>,

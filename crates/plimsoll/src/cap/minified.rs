@@ -47,7 +47,7 @@ pub(super) struct Names {
     /// Up to where `waiting` was looked at.
     done: usize,
     known: HashSet<Vec<u8>>,
-    names: Vec<String>,
+    listed: Vec<String>,
     /// Whether there are more than are kept.
     more: bool,
 }
@@ -75,7 +75,7 @@ impl Names {
 
     #[cfg(test)]
     pub(super) fn holds(&self) -> usize {
-        self.waiting.capacity() + self.names.iter().map(|name| name.capacity() * 2 + 100).sum::<usize>()
+        self.waiting.capacity() + self.listed.iter().map(|name| name.capacity() * 2 + 100).sum::<usize>()
     }
 
     /// Looks at the places up to one behind which there is another byte, if there is one at all.
@@ -101,19 +101,19 @@ impl Names {
         if !(SHORTEST..=LONGEST).contains(&name.len()) || is_common(name) || self.known.contains(name) {
             return;
         }
-        if self.names.len() == MOST {
+        if self.listed.len() == MOST {
             self.more = true;
             return;
         }
         self.known.insert(name.to_vec());
-        self.names.push(String::from_utf8_lossy(name).into_owned());
+        self.listed.push(String::from_utf8_lossy(name).into_owned());
     }
 
     /// Lists the names, within a size in bytes: as many as fit, and how many there are besides; none if there are none.
     pub(super) fn list(&self, most: usize) -> Option<String> {
         let mut list = String::new();
-        for (nth, name) in self.names.iter().enumerate() {
-            let besides = self.names.len() - nth;
+        for (nth, name) in self.listed.iter().enumerate() {
+            let besides = self.listed.len() - nth;
             let least = if self.more { "at least " } else { "" };
             let rest = format!("… and {least}{besides} more\n");
             if list.len() + name.len() + ", ".len() + rest.len() > most {
@@ -220,7 +220,7 @@ mod tests {
 
     #[test]
     fn names_are_bounded() {
-        let code: String = (0..10_000).map(|number| format!("e.name{number}=1,")).collect();
+        let code = (0..10_000).map(|number| format!("e.name{number}=1,")).collect::<Vec<_>>().concat();
         let names = names(code.as_bytes(), 10_000);
         assert!(names.holds() < 1 << 20);
         assert!(names.list(100).unwrap().contains("and at least "));
@@ -230,7 +230,7 @@ mod tests {
         #[test]
         fn how_code_is_divided_makes_no_difference(size in 1..200_usize, shift in 0..300_usize) {
             let code = format!("{}{}", " ".repeat(shift), "e.nameOne=1;class Lexer{run(e){}}x:function(){};".repeat(3_000));
-            prop_assert_eq!(names(code.as_bytes(), size * 700).names, names(code.as_bytes(), usize::MAX).names);
+            prop_assert_eq!(names(code.as_bytes(), size * 700).listed, names(code.as_bytes(), usize::MAX).listed);
         }
     }
 }

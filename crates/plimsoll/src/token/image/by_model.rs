@@ -18,11 +18,12 @@ impl ImageRule {
     pub fn for_model(model: &str) -> Self {
         match tokenizer(model) {
             TokenizerHint::O200kBase | TokenizerHint::O200kHarmony | TokenizerHint::Cl100kBase => openai(model),
-            TokenizerHint::Claude { newer: false } => Self::CLAUDE,
             TokenizerHint::Claude { newer: true } => Self::CLAUDE_4_7,
             TokenizerHint::Gemini if version(model, "gemini").0 >= 3 => Self::GEMINI_3,
             TokenizerHint::Gemini => Self::GEMINI,
-            TokenizerHint::Qwen2
+            // What is not known counts as the older Claudes do.
+            TokenizerHint::Claude { newer: false }
+            | TokenizerHint::Qwen2
             | TokenizerHint::Tekken
             | TokenizerHint::Llama3
             | TokenizerHint::DeepseekV3
