@@ -214,7 +214,8 @@ mod tests {
                 let at_once = cost(text.as_bytes(), costs);
                 let mut state = START;
                 let in_one: u64 = text.bytes().map(|byte| u64::from(step(&mut state, byte, costs))).sum();
-                prop_assert!(at_once.abs_diff(in_one) <= 12 * UNIT, "{at_once} {in_one}");
+                // Each of the three borders may split a word: a share of the whole, not a number of tokens.
+                prop_assert!(at_once.abs_diff(in_one) * 100 <= in_one, "{at_once} {in_one}");
             }
         }
     }
