@@ -10,44 +10,17 @@ import os
 import pathlib
 import shutil
 import signal
-import socket
 import subprocess
 import sys
-import time
 import urllib.request
+
+from checking import Checks, free_port, wait_for
 
 plimsoll, server, model, work = sys.argv[1:5]
 work = pathlib.Path(work)
 here = pathlib.Path(__file__).resolve().parent
 WINDOW, TURNS = 4096, 9
-failed = 0
-
-
-def check(name, passed, told=""):
-    global failed
-    print(("ok     gateway.llama: " if passed else "FAILED gateway.llama: ") + name, flush=True)
-    if not passed:
-        failed += 1
-        print("       | " + str(told)[-1500:], flush=True)
-
-
-def free_port():
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return taken.getsockname()[1]
-
-
-def wait_for(url, process):
-    for _ in range(600):
-        try:
-            if urllib.request.urlopen(url, timeout=5).status == 200:
-                return True
-        except OSError:
-            pass
-        if process.poll() is not None:
-            return False
-        time.sleep(0.2)
-    return False
+check = Checks("gateway.llama")
 
 
 def start_model():
@@ -121,4 +94,4 @@ try:
 finally:
     process.terminate()
     process.wait(timeout=30)
-sys.exit(1 if failed else 0)
+sys.exit(1 if check.failed else 0)

@@ -4,35 +4,19 @@
 """
 import json
 import os
-import socket
 import subprocess
 import sys
-import time
 import urllib.error
 import urllib.request
+
+from checking import Checks, free_port, wait_for
 
 plimsoll, server, model, folder = sys.argv[1:5]
 # A smaller window makes a quicker, smaller check of the same: a machine at other work reads a few tokens a second.
 WINDOW = int(os.environ.get("PEERS_WINDOW", "8192"))
 NAME = "smollm2"
 RULE = "Never delete anything below /srv/archive."
-failed = 0
-
-
-def check(name, passed, told=""):
-    global failed
-    print(("ok     llama: " if passed else "FAILED llama: ") + name, flush=True)
-    if not passed:
-        failed += 1
-        print("       | " + str(told)[:1500], flush=True)
-
-
-def free_port():
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return taken.getsockname()[1]
-
-
+check = Checks("llama")
 port = free_port()
 base = f"http://127.0.0.1:{port}"
 log = open(os.path.join(folder, "server.log"), "wb")
@@ -50,19 +34,6 @@ def call(path, body=None):
             return answer.status, json.load(answer)
     except urllib.error.HTTPError as refused:
         return refused.code, json.loads(refused.read() or b"{}")
-
-
-def ready():
-    for _ in range(600):
-        try:
-            if call("/health")[0] == 200:
-                return True
-        except OSError:
-            pass
-        if process.poll() is not None:
-            return False
-        time.sleep(0.2)
-    return False
 
 
 def turn(number):
@@ -115,7 +86,7 @@ def goes_on(name, report):
 
 
 def checks():
-    check("the server is there", ready(), open(log.name, "rb").read()[-800:])
+    check("the server is there", wait_for(base + "/health", process), open(log.name, "rb").read()[-800:])
     system = {"role": "system", "content": "You help with files. Answer in one short sentence."}
     first = {"role": "user", "content": f"{RULE} I will show you listings; count the files."}
     body = {"model": NAME, "max_tokens": 24, "temperature": 0, "messages": [system, first]}
@@ -158,4 +129,4 @@ try:
 finally:
     process.terminate()
     process.wait(timeout=30)
-sys.exit(1 if failed else 0)
+sys.exit(1 if check.failed else 0)
