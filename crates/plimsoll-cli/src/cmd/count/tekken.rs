@@ -3,6 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use fancy_regex::Regex;
 use serde::Deserialize;
 
@@ -44,7 +46,8 @@ impl Tekken {
         let mut ranks = HashMap::with_capacity(vocab.len());
         for Entry { rank, token_bytes } in vocab {
             if rank < used {
-                let token = decode(&token_bytes).ok_or_else(|| format!("token {rank} is not base64"))?;
+                let token =
+                    BASE64_STANDARD.decode(&token_bytes).map_err(|_| format!("token {rank} is not base64"))?;
                 ranks.insert(token, rank);
             }
         }
@@ -111,46 +114,9 @@ impl Tekken {
     }
 }
 
-/// Reads base64 with its padding.
-fn decode(text: &str) -> Option<Vec<u8>> {
-    let mut bytes = Vec::with_capacity(text.len() / 4 * 3);
-    let (mut bits, mut held) = (0_u32, 0_u32);
-    for byte in text.trim_end_matches('=').bytes() {
-        let value = match byte {
-            b'A'..=b'Z' => byte - b'A',
-            b'a'..=b'z' => byte - b'a' + 26,
-            b'0'..=b'9' => byte - b'0' + 52,
-            b'+' => 62,
-            b'/' => 63,
-            _ => return None,
-        };
-        bits = (bits << 6 | u32::from(value)) & 0xFFFF;
-        held += 6;
-        if held >= 8 {
-            held -= 8;
-            bytes.push(u8::try_from(bits >> held & 0xFF).ok()?);
-        }
-    }
-    Some(bytes)
-}
-
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-
-    /// Base64 of some bytes.
-    fn encode(bytes: &[u8]) -> String {
-        const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-        let mut text = String::new();
-        for chunk in bytes.chunks(3) {
-            let word = chunk.iter().fold(0_u32, |word, byte| word << 8 | u32::from(*byte)) << (8 * (3 - chunk.len()));
-            for at in 0..4 {
-                let letter = LETTERS[(word >> (18 - 6 * at) & 63) as usize] as char;
-                text.push(if at <= chunk.len() { letter } else { '=' });
-            }
-        }
-        text
-    }
 
     /// A file with a token for every byte, then these.
     pub(in super::super) fn file(more: &[&str], used: usize) -> String {
@@ -159,7 +125,7 @@ pub(super) mod tests {
         let vocab: Vec<_> = tokens
             .enumerate()
             .map(
-                |(rank, token)| serde_json::json!({ "rank": rank, "token_bytes": encode(&token), "token_str": null }),
+                |(rank, token)| serde_json::json!({ "rank": rank, "token_bytes": BASE64_STANDARD.encode(&token), "token_str": null }),
             )
             .collect();
         let config = serde_json::json!({
