@@ -22,7 +22,8 @@ pub(crate) fn timestamp(time: SystemTime) -> String {
     format!("{}T{:02}:{:02}:{:02}Z", date(time), rest / 3_600, rest / 60 % 60, rest % 60)
 }
 
-fn seconds(time: SystemTime) -> u64 {
+/// Seconds since 1970; none before.
+pub(crate) fn seconds(time: SystemTime) -> u64 {
     time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or(Duration::ZERO).as_secs()
 }
 

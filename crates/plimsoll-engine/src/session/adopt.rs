@@ -19,6 +19,7 @@ use super::report::{CompactionReport, Reason, Request};
 use super::see::{Laid, Seen, Unseen};
 use super::spawn::block_on;
 use super::work::Stage;
+use crate::clock;
 use crate::compact::removed_bytes;
 use crate::event::Event;
 
@@ -218,14 +219,14 @@ impl Inner {
         let Some(in_force) = &seen.history.in_force else {
             return false;
         };
-        let day = day_of((self.options.clock)()) + 1;
+        let day = day_of((self.options.clock)());
         if in_force.is_durable() { in_force.noted.load(Ordering::Acquire) != day } else { seen.is_new }
     }
 
     /// Notes once a day that an epoch is replayed, so that what it removed is kept.
     fn note_replay(&self, in_force: &InForce) {
         let now = (self.options.clock)();
-        if in_force.is_to_be_noted(day_of(now) + 1) {
+        if in_force.is_to_be_noted(day_of(now)) {
             // If that fails, the archive is kept a day less.
             let _ = self.store.mark_replayed(&in_force.id, now);
         }
@@ -297,9 +298,9 @@ impl Inner {
     }
 }
 
-/// The number of a day.
+/// The number of a day, from 1 on: 0 is none.
 fn day_of(now: SystemTime) -> u64 {
-    now.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs() / (24 * 60 * 60))
+    clock::seconds(now) / (24 * 60 * 60) + 1
 }
 
 fn told_of(in_force: &InForce, told: Option<&Told>, before: plimsoll::Tokens, history: &History) -> CompactionReport {

@@ -146,10 +146,8 @@ impl Session {
             Some(seen) => Glanced::Seen(Box::new(seen)),
         };
         // What a thread of its own would catch is caught here too.
-        catch_unwind(AssertUnwindSafe(glance)).unwrap_or_else(|_| {
-            let reason = Reason::NotUnderstood("a fault of Plimsoll, which was caught".to_owned());
-            Glanced::Ready(Box::new(self.inner.pass(request, reason)))
-        })
+        catch_unwind(AssertUnwindSafe(glance))
+            .unwrap_or_else(|_| Glanced::Ready(Box::new(self.inner.pass(request, Reason::Fault))))
     }
 
     /// Does what [`after_overflow`](Session::after_overflow) does, for an asynchronous host.

@@ -4,7 +4,7 @@
 //! made. Nothing is decided by either: an epoch is decided by its own record. Whatever goes wrong here, a summary is
 //! made as if nobody else were there. It may then be paid for twice, and that is all.
 
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use plimsoll::budget::Trigger;
 use plimsoll::compact::{ChainHash, Epoch};
@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::make::Brief;
 use super::reduce::rank;
 use super::state::seed;
+use crate::clock::seconds;
 
 /// How long a claim holds. Who has not come back by then is taken for dead. Until then nobody is held up but at the hard
 /// threshold, and there for no longer than the patience.
@@ -163,10 +164,6 @@ impl Brief {
             && epoch.matches(&history.chain)
             && in_force.is_none_or(|in_force| in_force < rank(epoch))
     }
-}
-
-fn seconds(time: SystemTime) -> u64 {
-    time.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
 #[cfg(test)]

@@ -231,14 +231,7 @@ impl Inner {
         let tokens = Tokens::from(request.body.len() / 4);
         let notes = vec![reason];
         let report = told(tokens, tokens, 0, notes);
-        let turn = Turn {
-            at: None,
-            counted: Tokens::ZERO,
-            replayed: false,
-            shadowed: self.options.shadow,
-            replay_only: request.replay_only,
-        };
-        Prepared { bytes: Cow::Borrowed(request.body), report, turn }
+        Prepared { bytes: Cow::Borrowed(request.body), report, turn: self.alone(request) }
     }
 
     /// Caps results where the history stands on the server, and does nothing else.
@@ -253,14 +246,18 @@ impl Inner {
         notes.push(Reason::ServerHistory);
         let count = |bytes: &[u8]| Tokens::from(bytes.len() / 4);
         let report = told(count(request.body), count(&bytes), admitted.fresh, notes);
-        let turn = Turn {
+        Prepared { bytes, report, turn: self.alone(request) }
+    }
+
+    /// The turn of a request that has no history here.
+    fn alone(&self, request: &Request<'_>) -> Turn {
+        Turn {
             at: None,
             counted: Tokens::ZERO,
             replayed: false,
             shadowed: self.options.shadow,
             replay_only: request.replay_only,
-        };
-        Prepared { bytes, report, turn }
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use plimsoll::Tokens;
-use plimsoll::budget::{Counting, Measure, Meter};
+use plimsoll::budget::{Counting, Meter};
 use plimsoll::compact::{Chain, ChainHash};
 use plimsoll::token::Method;
 use plimsoll::wire::{Document, Edit, Format, MessageSpans, Span, splice};
@@ -122,14 +122,13 @@ impl History {
         let original = meter.measure(document);
         let unchanged = edits.is_empty() && caps.is_empty();
         let measure = if unchanged { original.clone() } else { meter.measure(sent) };
-        let up_to = |measure: &Measure, messages: usize| measure.range(0..messages);
         // Where messages have left, only what is sent of all of them together is known.
         let counted_from = if in_force.is_some() || measure.len() != messages { messages } else { 0 };
         let sums = match counted_from {
-            0 => (0..=messages).map(|count| up_to(&measure, count)).collect(),
+            0 => (0..=messages).map(|count| measure.range(0..count)).collect(),
             _ => vec![measure.messages],
         };
-        let sent_chain = (!(edits.is_empty() && caps.is_empty())).then(|| Chain::of(sent));
+        let sent_chain = (!unchanged).then(|| Chain::of(sent));
         let mut placed: Vec<Placed> =
             edits.iter().filter_map(|edit| place(&spans, edit.span, &edit.with, None)).collect();
         placed
@@ -148,7 +147,7 @@ impl History {
             edits: placed,
             in_force,
             original_tokens: original.messages,
-            original_sums: (0..=messages).map(|count| up_to(&original, count)).collect(),
+            original_sums: (0..=messages).map(|count| original.range(0..count)).collect(),
             sent_tokens: measure.messages,
             sums,
             counted_from,

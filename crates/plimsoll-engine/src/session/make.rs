@@ -123,7 +123,7 @@ async fn try_make(brief: &Brief) -> Result<Made, Reason> {
         Claim::Ours(held) => Some(held),
         Claim::Theirs(epoch) => {
             let name = EpochId::new(&brief.session, epoch.chain.as_bytes());
-            return Ok(Made { brief: brief.clone(), epoch: *epoch, name, archived: true, told: None });
+            return Ok(Made { brief: brief.served(), epoch: *epoch, name, archived: true, told: None });
         }
         Claim::Nobodys => None,
     };
@@ -202,9 +202,7 @@ async fn try_make(brief: &Brief) -> Result<Made, Reason> {
         held.publish(&epoch);
     }
     let told = Told { by: summary.by, fallback: summary.fallback, carried: Some(summary.carried), reduced: 0 };
-    // What the client showed to its server has served.
-    let brief = Brief { own_model: None, ..brief.clone() };
-    Ok(Made { brief, epoch, name, archived: artifact.is_some(), told: Some(told) })
+    Ok(Made { brief: brief.served(), epoch, name, archived: artifact.is_some(), told: Some(told) })
 }
 
 /// What a summary came to: as it was reported, else what was asked and what is left of the answers.
@@ -231,6 +229,11 @@ fn unhashed() -> Reason {
 }
 
 impl Brief {
+    /// What is kept of it once there is a summary: what the client showed to its server has served.
+    pub(super) fn served(&self) -> Self {
+        Self { own_model: None, ..self.clone() }
+    }
+
     pub(super) fn lock_meter(&self) -> std::sync::MutexGuard<'_, Meter<Counting>> {
         self.meter.lock().unwrap_or_else(PoisonError::into_inner)
     }

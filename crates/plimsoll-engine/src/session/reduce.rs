@@ -116,8 +116,7 @@ impl Brief {
         // What cannot be done again for this very history is not done.
         epoch.replay(original, &self.history.chain).ok()?;
         let told = Told { by: REDUCTIONS.to_owned(), fallback: None, carried: None, reduced: pieces };
-        let brief = Brief { own_model: None, ..self.clone() };
-        Some(Made { brief, epoch, name, archived: true, told: Some(told) })
+        Some(Made { brief: self.served(), epoch, name, archived: true, told: Some(told) })
     }
 
     /// A plan of what is sent, in terms of the messages as they came.

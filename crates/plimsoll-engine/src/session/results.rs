@@ -4,11 +4,11 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use plimsoll::Bytes;
 use plimsoll::cap::{self, Policy, cap_recalled};
 use plimsoll::id::{ArtifactId, Folder, Record, SessionId, ToolCallId};
 use plimsoll::transcript::{BlockKind, CallKind, Role};
 use plimsoll::wire::{Document, Span, Text, quote};
+use plimsoll::{Bytes, Tokens};
 use plimsoll_store::Store;
 
 use super::envelope::is_recall;
@@ -22,9 +22,6 @@ const KEPT: usize = 1 << 16;
 
 /// Results shorter than this are never looked for in the store: no cap of ours is smaller.
 const SMALL: usize = 1 << 10;
-
-/// No cap that follows from a budget is smaller.
-const LEAST_CAP: usize = 2 << 10;
 
 /// A text in the result of a client's tool.
 #[derive(Debug, Clone)]
@@ -171,11 +168,15 @@ pub(super) fn pending_from(view: &Document<'_>) -> usize {
 pub(super) fn are_small(view: &Document<'_>) -> bool {
     let pending = pending_from(view);
     let mut together = 0;
-    leaves(view).iter().all(|leaf| {
+    for leaf in leaves(view) {
         let size = leaf.text.raw().len();
-        together += if leaf.message < pending { 0 } else { size };
-        size <= SMALL || (leaf.message >= pending && together <= LEAST_CAP)
-    }) && together <= LEAST_CAP
+        if leaf.message >= pending {
+            together += size as u64;
+        } else if size > SMALL {
+            return false;
+        }
+    }
+    Bytes(together) <= cap::for_budget(Tokens::ZERO).bytes()
 }
 
 /// Decides about the texts of results in a view whose first message is message `first` of the conversation.

@@ -206,7 +206,7 @@ fn without_port(authority: &str) -> &str {
 }
 
 /// Whether a name can only mean this machine.
-fn is_local(name: &str) -> bool {
+pub(crate) fn is_local(name: &str) -> bool {
     let name = name.strip_suffix('.').unwrap_or(name);
     name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
         || name.eq_ignore_ascii_case("localhost")

@@ -6,6 +6,8 @@ use std::str::FromStr;
 use http::uri::{Authority, PathAndQuery, Scheme};
 use http::{HeaderValue, Uri};
 
+use super::access::is_local;
+
 /// Whose protocol a request speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
@@ -127,8 +129,7 @@ impl Upstream {
 
     /// Says whether it is this very machine.
     pub(crate) fn is_here(&self) -> bool {
-        let host = self.authority.host().trim_start_matches('[').trim_end_matches(']');
-        host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+        is_local(self.authority.host().trim_start_matches('[').trim_end_matches(']'))
     }
 
     /// Says whether it is reached over TLS.

@@ -131,7 +131,7 @@ impl MessageSpans {
     }
 
     /// Tells how many messages of this body a later one begins with, in meaning at least: all of them, if it has only
-    /// [grown](Self::grown). None if it is of another shape.
+    /// [grown](Self::grown). 0 if it is of another shape.
     pub fn shared(
         &self,
         before: &[u8],

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use plimsoll::Tokens;
 use plimsoll::budget::Capacity;
+use plimsoll::compact::Profile;
 use plimsoll_engine::session::SessionOptions;
 use plimsoll_store::Store;
 use serde_json::json;
@@ -36,19 +37,10 @@ pub(super) fn talk(turns: usize) -> String {
 
 /// An answer that is a summary, whatever was asked.
 fn summary() -> Vec<Step> {
-    let headings = [
-        "Primary request and intent",
-        "Key technical concepts",
-        "Files and code",
-        "Errors and fixes",
-        "Problem solving",
-        "All user messages",
-        "Pending tasks",
-        "Current work",
-        "Context for continuing",
-    ];
-    let sections =
-        (1..).zip(headings).map(|(n, heading)| format!("## {n}. {heading}\nThe story goes on, told whole.\n"));
+    let profile = Profile::default();
+    let sections = (1..)
+        .zip(profile.headings())
+        .map(|(n, heading)| format!("## {n}. {heading}\nThe story goes on, told whole.\n"));
     let text = format!("<summary>\n{}</summary>", sections.collect::<String>());
     let body = json!({
         "type": "message", "role": "assistant", "model": "claude-sonnet-4-5", "stop_reason": "end_turn",
