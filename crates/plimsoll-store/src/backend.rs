@@ -199,4 +199,9 @@ pub trait Backend: fmt::Debug + Send + Sync {
 
     /// Gives the path of a record on this machine, if it has one. The record need not exist.
     fn path(&self, key: &Key) -> Option<PathBuf>;
+
+    /// Whether each question costs a round trip over a network, so that what can wait is not asked.
+    fn is_remote(&self) -> bool {
+        false
+    }
 }

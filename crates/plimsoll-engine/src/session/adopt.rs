@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::SystemTime;
 
+use plimsoll::Tokens;
 use plimsoll::budget::{Acceptance, Thresholds, Trigger, accept};
 use plimsoll::compact::{ChainHash, Epoch};
 use plimsoll::id::EpochId;
@@ -12,12 +13,15 @@ use plimsoll::wire::parse;
 use plimsoll_store::Compaction;
 
 use super::Inner;
+use super::envelope::Envelope;
 use super::history::History;
 use super::make::{Made, Told, make, read_options};
+use super::options::Lookup;
 use super::reduce::{artifacts, key, rank, reductions_key, removed};
 use super::report::{CompactionReport, Reason, Request};
 use super::see::{Laid, Seen, Unseen};
 use super::spawn::block_on;
+use super::state::State;
 use super::work::Stage;
 use crate::clock;
 use crate::compact::removed_bytes;
@@ -121,11 +125,14 @@ impl Inner {
                 (extract, laid, again.told.clone())
             }
         };
-        self.state().decide(&in_force);
+        let is_new = self.state().decide(&in_force);
         let kept = self.settle(request, laid).history;
         let report = told_of(&in_force, told.as_ref(), before, &kept);
         self.note_replay(&in_force);
-        self.watch(&Event::Compacted(Box::new(report.clone())));
+        if is_new {
+            // Of requests that put it in place at once, one has done so.
+            self.watch(&Event::Compacted(Box::new(report.clone())));
+        }
         Ok((kept, report))
     }
 
@@ -238,23 +245,68 @@ impl Inner {
         let now = (self.options.clock)();
         match self.find(&history) {
             Ok(found) => {
-                self.state().note_asked(&history, now);
-                let Some(found) = found else {
-                    return;
-                };
-                match self.reread(request, &history, &found) {
-                    Ok(history) => {
-                        seen.history = history;
-                        self.watch(&Event::Found { epoch: found.name() });
-                        self.note_replay(&found);
+                if let Some(found) = found {
+                    match self.reread(request, &history, &found) {
+                        Ok(history) => {
+                            seen.history = history;
+                            self.watch(&Event::Found { epoch: found.name() });
+                            self.note_replay(&found);
+                        }
+                        Err(reason) => seen.notes.push(reason),
                     }
-                    Err(reason) => seen.notes.push(reason),
                 }
+                // Now, and not before: who comes at the same time relies on what was found.
+                history.asked.store(true, Ordering::Release);
+                self.state().note_asked(&history, now);
             }
             Err(error) => {
                 self.state().note_failed(now);
                 seen.notes.push(Reason::Store(error));
             }
+        }
+    }
+
+    /// The epoch that holds for a history among those that match it: the first by [`rank`].
+    ///
+    /// One is held on to that was in force for what the history has grown from. Where the store is asked from the threshold on
+    /// only, any other holds from there on only, too: a history that was rewound below it goes out the same, whether a process
+    /// remembers what came after or not.
+    pub(super) fn holding(
+        &self,
+        mut matching: Vec<InForce>,
+        held: Option<ChainHash>,
+        envelope: &Envelope,
+        as_it_came: impl FnOnce() -> Tokens,
+    ) -> Option<InForce> {
+        let is_held = |known: &InForce| held == Some(known.key());
+        if self.options.lookup == Lookup::Threshold && !matching.iter().all(is_held) {
+            if as_it_came() < self.static_thresholds(envelope).prepare {
+                matching.retain(is_held);
+            }
+        }
+        matching.into_iter().max_by_key(|known| rank(&known.epoch))
+    }
+
+    /// The epoch that holds for a history by now, if it is another than the one that it was read under.
+    pub(super) fn held_by_now(&self, state: &State, history: &History) -> Option<InForce> {
+        let mut matching = state.matching(history.format, &history.chain);
+        // Its own may have been dropped from memory among others; it goes on to hold.
+        matching.extend(history.in_force.clone());
+        let as_it_came = || history.counted_as_it_came();
+        let holds = self.holding(matching, history.epoch(), &history.envelope, as_it_came);
+        holds.filter(|holds| Some(holds.key()) != history.epoch())
+    }
+
+    /// Takes over what another request has put in place, or found, since this one was seen.
+    pub(super) fn catch_up(&self, request: &Request<'_>, seen: &mut Seen) {
+        let history = Arc::clone(&seen.history);
+        let holds = self.held_by_now(&self.state(), &history);
+        let Some(holds) = holds else {
+            return;
+        };
+        match self.reread(request, &history, &holds) {
+            Ok(history) => seen.history = history,
+            Err(reason) => seen.notes.push(reason),
         }
     }
 
@@ -303,7 +355,7 @@ fn day_of(now: SystemTime) -> u64 {
     clock::seconds(now) / (24 * 60 * 60) + 1
 }
 
-fn told_of(in_force: &InForce, told: Option<&Told>, before: plimsoll::Tokens, history: &History) -> CompactionReport {
+fn told_of(in_force: &InForce, told: Option<&Told>, before: Tokens, history: &History) -> CompactionReport {
     let epoch = &in_force.epoch;
     CompactionReport {
         epoch: in_force.name(),

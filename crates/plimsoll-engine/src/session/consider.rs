@@ -1,6 +1,7 @@
 //! Whether to compact now: what is known is put together, [`schedule`] decides, and that is done.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use plimsoll::budget::{Attempt, Level, Permit, Thresholds, Trigger};
 use plimsoll::compact::{Situation, Step, Supply, has_bound_turn, schedule};
@@ -43,9 +44,16 @@ impl Inner {
         if trigger == Trigger::Threshold && level < Level::Prepare {
             return Outcome::Left(None);
         }
-        let (permit, work) = {
+        let (permit, refilled, work) = {
             let mut state = self.state();
-            (state.breaker(history.lineage).permit(self.options.policy.auto, trigger), state.work_for(history))
+            let breaker = state.breaker(history.lineage);
+            let (permit, refilled) =
+                (breaker.permit(self.options.policy.auto, trigger), !breaker.strikes().is_empty());
+            // Reductions that were made before that showed are none for it.
+            let of_use = |work: &Arc<Work>| {
+                !(refilled && matches!(work.stage(), Stage::Made(made) if made.epoch.is_of_reductions()))
+            };
+            (permit, refilled, state.work_for(history).filter(of_use))
         };
         let is_due = trigger != Trigger::Threshold || level >= Level::Compact;
         let bound_turn = permit == Permit::Granted && is_bound(history);
@@ -56,7 +64,8 @@ impl Inner {
                 self.put_in_place(request, history, &made, work.as_ref(), thresholds, trigger, level)
             }
             (Step::Extract, _) => {
-                let brief = Brief { extract_only: true, ..self.brief(request, history, thresholds, trigger) };
+                let brief =
+                    Brief { extract_only: true, refilled, ..self.brief(request, history, thresholds, trigger) };
                 match block_on(make(brief)) {
                     Stage::Made(made) => {
                         let outcome =
@@ -72,7 +81,7 @@ impl Inner {
                 }
             }
             (Step::Start | Step::StartAndWait, _) => {
-                match self.start(request, history, thresholds, trigger, bound_turn) {
+                match self.start(request, history, thresholds, trigger, (bound_turn, refilled)) {
                     Some(work) if step == Step::StartAndWait => {
                         Outcome::Waits(Waiting { work, patience: self.options.patience })
                     }
@@ -142,7 +151,7 @@ impl Inner {
         history: &Arc<History>,
         thresholds: &Thresholds,
         trigger: Trigger,
-        bound_turn: bool,
+        (bound_turn, refilled): (bool, bool),
     ) -> Option<Arc<Work>> {
         let (work, running) = {
             let mut state = self.state();
@@ -151,7 +160,7 @@ impl Inner {
                 return Some(other);
             }
             let again = state.work_for(history).is_some_and(|other| matches!(other.stage(), Stage::Nothing(_)));
-            let brief = Brief { again, ..self.brief(request, history, thresholds, trigger) };
+            let brief = Brief { again, refilled, ..self.brief(request, history, thresholds, trigger) };
             let (work, running) = begin(brief, bound_turn)?;
             state.begin_work(&work, history);
             (work, running)
@@ -182,6 +191,7 @@ impl Inner {
             extract_only: false,
             unstored: false,
             again: false,
+            refilled: false,
         }
     }
 
@@ -199,8 +209,8 @@ impl Inner {
             let lately = (hopeless || early) && state.is_asked_lately(history, now, !hopeless);
             (state.is_asked(history.hash()) || state.has_just_failed(now), lately)
         };
-        let spoken = history.len() > 1 && seen.is_first;
-        let first = self.options.lookup == Lookup::FirstSight && spoken && history.in_force.is_none();
+        let met = history.in_force.is_some() || history.asked.load(Ordering::Acquire);
+        let first = self.options.lookup == Lookup::FirstSight && !met;
         let full = (self.options.policy.auto || seen.is_first)
             && history.counted_as_it_came().max(history.used().0) >= thresholds.prepare
             && (history.in_force.is_none() || history.used().0 >= thresholds.prepare);
@@ -210,8 +220,7 @@ impl Inner {
 
 /// Begins a piece of work: what others wait for, and what is to be run.
 pub(super) fn begin(brief: Brief, bound_turn: bool) -> Option<(Arc<Work>, BoxFuture<'static, ()>)> {
-    let base = brief.history.at()?;
-    let work = Arc::new(Work::new(base, brief.trigger, bound_turn, brief.cancel.clone()));
+    let work = Arc::new(Work::new(&brief.history, brief.trigger, bound_turn, brief.cancel.clone())?);
     let guard = Guard(Arc::clone(&work));
     let running = Box::pin(async move {
         let stage = make(brief).await;

@@ -52,6 +52,7 @@ impl Inner {
         if self.is_to_ask(&seen, &thresholds) {
             self.ask(request, &mut seen);
         }
+        self.catch_up(request, &mut seen);
         let level = thresholds.level(seen.history.used().0);
         if seen.is_new && seen.before.is_some() {
             self.state().breaker(seen.history.lineage).turn(level < Level::Compact);
@@ -103,6 +104,7 @@ impl Inner {
         if !self.state().is_asked(seen.history.hash()) {
             self.ask(request, &mut seen);
         }
+        self.catch_up(request, &mut seen);
         let mut report = None;
         let is_other = turn.at.as_ref().is_some_and(|at| at.epoch != seen.history.epoch());
         // Another request, or another process, may have compacted it meanwhile.

@@ -6,6 +6,7 @@ mod rewind;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use plimsoll::Tokens;
@@ -88,6 +89,9 @@ pub(super) struct History {
     pub(super) lineage: u64,
     /// Counts as the model does that it is for.
     pub(super) meter: SharedMeter,
+    /// Whether it is known if others have compacted it: it was met from its beginning, or the store was asked. It holds for
+    /// all that it grows to.
+    pub(super) asked: Arc<AtomicBool>,
 }
 
 /// What counts the conversations of one model.
@@ -156,6 +160,7 @@ impl History {
             tools: Arc::new(tools),
             lineage,
             meter: Arc::clone(shared),
+            asked: Arc::new(AtomicBool::new(messages <= 1)),
         }
     }
 
@@ -315,6 +320,7 @@ impl History {
             typed,
             lineage: self.lineage,
             meter: Arc::clone(&self.meter),
+            asked: Arc::clone(&self.asked),
             spans,
             chain,
         };

@@ -51,6 +51,8 @@ pub(super) struct Brief {
     pub(super) unstored: bool,
     /// Whether a summary was made for this history before, and was of no use.
     pub(super) again: bool,
+    /// Whether what was done last did not help: then reductions, which buy the least, are none.
+    pub(super) refilled: bool,
 }
 
 /// A summary that was made, as the epoch that it would be.
@@ -117,7 +119,7 @@ async fn try_make(brief: &Brief) -> Result<Made, Reason> {
     }
     let (summarise, recorded) = brief.plan(&document, &original, &measure)?;
     // An extract is free, and the same everywhere.
-    let asks = brief.options.summariser.service().api.is_some();
+    let asks = brief.own_model.is_some() || brief.options.summariser.service().api.is_some();
     let claim = if asks { brief.claim() } else { Claim::Nobodys };
     let held = match claim {
         Claim::Ours(held) => Some(held),

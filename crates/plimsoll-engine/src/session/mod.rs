@@ -39,6 +39,7 @@ mod consider;
 mod envelope;
 mod flow;
 mod history;
+mod limits;
 mod make;
 mod options;
 mod reduce;

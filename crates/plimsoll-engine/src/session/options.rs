@@ -32,8 +32,8 @@ pub enum Recaller {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Lookup {
-    /// When this process meets a history that a model has already spoken in, and from the threshold on: for a session
-    /// that is one conversation.
+    /// When this process meets a history that a model has already spoken in and that has grown from none it knows, and from
+    /// the threshold on: where asking costs no round trip, or a session is one conversation.
     #[default]
     FirstSight,
     /// Only when the history as it came reaches the threshold by the static counter, after an overflow, and for a

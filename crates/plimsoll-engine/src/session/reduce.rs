@@ -64,6 +64,7 @@ impl Brief {
         let in_force = self.history.in_force.as_ref().map(|in_force| &*in_force.epoch);
         if self.extract_only
             || self.unstored
+            || self.refilled
             || wants_words
             || in_force.is_some_and(|epoch| !epoch.is_of_reductions())
         {

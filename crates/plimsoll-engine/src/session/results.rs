@@ -4,11 +4,11 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use plimsoll::Bytes;
 use plimsoll::cap::{self, Policy, cap_recalled};
 use plimsoll::id::{ArtifactId, Folder, Record, SessionId, ToolCallId};
 use plimsoll::transcript::{BlockKind, CallKind, Role};
 use plimsoll::wire::{Document, Span, Text, quote};
-use plimsoll::{Bytes, Tokens};
 use plimsoll_store::Store;
 
 use super::envelope::is_recall;
@@ -20,8 +20,9 @@ use crate::spill::{ToolResult, spill};
 /// How many decisions are kept in memory. Those that were dropped are found in the store again.
 const KEPT: usize = 1 << 16;
 
-/// Results shorter than this are never looked for in the store: no cap of ours is smaller.
-const SMALL: usize = 1 << 10;
+/// Results no longer than this are neither capped nor looked for in the store, unless the cap itself is smaller: of a large
+/// batch each may have less, but the line that says what was left out would be longer than what it saves.
+const SMALL: Bytes = Bytes(256);
 
 /// A text in the result of a client's tool.
 #[derive(Debug, Clone)]
@@ -164,19 +165,20 @@ pub(super) fn pending_from(view: &Document<'_>) -> usize {
 }
 
 /// Whether all results in a view are so small, the new ones together too, that the store has no part in deciding about
-/// them: no cap is smaller.
-pub(super) fn are_small(view: &Document<'_>) -> bool {
+/// them, where each may take as much as this.
+pub(super) fn are_small(view: &Document<'_>, each: Bytes) -> bool {
     let pending = pending_from(view);
     let mut together = 0;
     for leaf in leaves(view) {
-        let size = leaf.text.raw().len();
+        let size = Bytes::from(leaf.text.raw().len());
         if leaf.message >= pending {
-            together += size as u64;
-        } else if size > SMALL {
+            together += size.0;
+        } else if size > SMALL.min(each) {
             return false;
         }
     }
-    Bytes(together) <= cap::for_budget(Tokens::ZERO).bytes()
+    // Together they may always take as much as one.
+    Bytes(together) <= each
 }
 
 /// Decides about the texts of results in a view whose first message is message `first` of the conversation.
@@ -236,6 +238,11 @@ fn inside(quoted: &str) -> &[u8] {
 }
 
 impl Admission<'_> {
+    /// What no cap is below.
+    fn least(&self) -> Bytes {
+        SMALL.min(self.each)
+    }
+
     /// Repeats what other processes, or this one before it was started again, showed of results.
     fn replay(
         &self,
@@ -244,7 +251,7 @@ impl Admission<'_> {
         seen: &[(&Leaf<'_>, [u8; 32])],
         stored: Option<&HashSet<String>>,
     ) {
-        let large = |leaf: &Leaf<'_>| leaf.text.raw().len() > SMALL;
+        let large = |leaf: &Leaf<'_>| Bytes::from(leaf.text.raw().len()) > self.least();
         if !seen.iter().any(|(leaf, _)| large(leaf)) {
             admitted.decisions.extend(seen.iter().map(|(_, key)| (*key, None)));
             return;
@@ -316,6 +323,7 @@ impl Admission<'_> {
         let mut room = self.room.0;
         for (((leaf, key), size), cap) in fresh.iter().zip(&sizes).zip(caps) {
             let tool = tool_of(&leaf.call);
+            let cap = cap::Cap::Bytes(cap.bytes().max(self.least()));
             if *size <= cap.bytes() || !may_cap || is_lossy(leaf.text) {
                 admitted.decide(first, leaf, *key, None);
                 continue;

@@ -4,10 +4,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, PoisonError};
 
 use plimsoll::Bytes;
-use plimsoll::budget::{Capacity, Thresholds, threshold};
 use plimsoll::cap;
 use plimsoll::compact::Chain;
-use plimsoll::model::Lookup as Known;
 use plimsoll::transcript::BlockKind;
 use plimsoll::wire::{Document, Edit, Grown, MessageSpans, ParseOptions, parse, splice};
 
@@ -159,7 +157,7 @@ impl Inner {
         let before = Some(SentBefore::of(&known));
         if !is_new && respelled.is_empty() && same_envelope && known.bytes.len() == body.len() {
             let mut state = self.state();
-            if state.epoch_for(known.format, &known.chain).map(|found| found.key()) != known.epoch() {
+            if self.held_by_now(&state, &known).is_some() {
                 return None;
             }
             // One that was only cut from a longer one is not kept yet.
@@ -190,16 +188,15 @@ impl Inner {
                 return None;
             }
         }
-        let thresholds = self.thresholds(&envelope);
-        if pace == Pace::Quick && !results::are_small(&view) {
+        if pace == Pace::Quick && !results::are_small(&view, self.caps(&envelope).0) {
             return None;
         }
-        let mut admitted = self.admit(request, &view, (old, 0..0), &envelope, &thresholds, Some(&known));
+        let mut admitted = self.admit(request, &view, (old, 0..0), &envelope, Some(&known));
         let growth = Growth { body, spans, respelled: &respelled, envelope, view: &view, caps: &admitted.caps };
         let history = known.grow(growth)?;
         let mut state = self.state();
         state.decided.keep(&mut admitted);
-        if state.epoch_for(history.format, &history.chain).map(|found| found.key()) != history.epoch() {
+        if self.held_by_now(&state, &history).is_some() {
             return None;
         }
         let history = state.keep(history, Some(known), body, (self.options.histories, self.options.memory));
@@ -225,18 +222,23 @@ impl Inner {
         let same = decided.map(|(_, history)| history).filter(|history| history.bytes == request.body);
         let chain = same.map_or_else(|| Chain::of(&document), |history| history.chain.clone());
         let model = document.model().map(|model| model.decode().into_owned());
-        let (known, before, (lineage, is_first), meter) = {
+        let (matching, before, (lineage, is_first), meter) = {
             let mut state = self.state();
             let before = state.grown_from(request.format, &chain).map(|history| SentBefore::of(&history));
-            let known = state.epoch_for(request.format, &chain);
+            let matching = state.matching(request.format, &chain);
             let lineage = match decided {
                 Some((_, history)) => (history.lineage, false),
                 None => state.lineage(request.format, &chain),
             };
-            (known, before, lineage, state.meter(model.as_deref()))
+            (matching, before, lineage, state.meter(model.as_deref()))
         };
         let mut notes = Vec::new();
-        let in_force = decided.map(|(in_force, _)| in_force.clone()).or(known);
+        let envelope = Envelope::of(&document, &mut meter.lock().unwrap_or_else(PoisonError::into_inner));
+        let held = before.as_ref().and_then(|before| before.epoch);
+        let as_it_came = || meter.lock().unwrap_or_else(PoisonError::into_inner).measure(&document).total;
+        let in_force = decided
+            .map(|(in_force, _)| in_force.clone())
+            .or_else(|| self.holding(matching, held, &envelope, as_it_came));
         let replayed =
             in_force.map(|in_force| in_force.epoch.replay(&document, &chain).map(|edits| (in_force, edits)));
         let (in_force, edits) = match replayed {
@@ -250,11 +252,9 @@ impl Inner {
             }
             None => (None, Vec::new()),
         };
-        let envelope = Envelope::of(&document, &mut meter.lock().unwrap_or_else(PoisonError::into_inner));
-        let thresholds = self.thresholds(&envelope);
         // What leaves needs no cap.
         let left = in_force.as_ref().map_or(0..0, |in_force| in_force.epoch.removed.clone());
-        let mut admitted = self.admit(request, &document, (0, left), &envelope, &thresholds, None);
+        let mut admitted = self.admit(request, &document, (0, left), &envelope, None);
         notes.append(&mut admitted.notes);
         let touched = |cap: &history::Cap| edits.iter().any(|edit| edit.span.contains(cap.span));
         admitted.caps.retain(|cap| !touched(cap));
@@ -271,7 +271,10 @@ impl Inner {
             &read_again
         };
         let read = Read { document: &document, spans, chain, in_force, edits: &edits, caps: &admitted.caps, lineage };
-        let history = History::read(read, sent, &meter);
+        let mut history = History::read(read, sent, &meter);
+        if let Some((_, known)) = decided {
+            history.asked = Arc::clone(&known.asked);
+        }
         Ok(Laid { history, before, is_first, admitted: Admitted { notes, ..admitted } })
     }
 
@@ -293,7 +296,6 @@ impl Inner {
         view: &Document<'_>,
         (first, left): (usize, std::ops::Range<usize>),
         envelope: &Envelope,
-        thresholds: &Thresholds,
         known: Option<&History>,
     ) -> Admitted {
         let mut leaves = results::leaves(view);
@@ -303,16 +305,16 @@ impl Inner {
         }
         let decided = self.state().decided.of(&leaves);
         let used = known.map_or(envelope.tokens(), |known| known.used().0);
-        let each = self.options.cap.unwrap_or_else(|| cap::for_budget(thresholds.budget));
-        let together = cap::batch_for_budget(thresholds.budget).bytes().max(each.bytes());
+        let (each, together) = self.caps(envelope);
+        let hard = self.thresholds(envelope).hard;
         let admission = Admission {
             store: &self.store,
             session: &self.id,
             recaller: request.recaller.unwrap_or(self.options.recaller),
             has_recall: envelope.has_recall,
-            each: each.bytes(),
+            each,
             together,
-            room: cap::Cap::Tokens(thresholds.hard - used).bytes(),
+            room: cap::Cap::Tokens(hard - used).bytes(),
             now: (self.options.clock)(),
         };
         let mut named = HashMap::new();
@@ -326,24 +328,9 @@ impl Inner {
         let model = document.model().map(|model| model.decode().into_owned());
         let meter = self.state().meter(model.as_deref());
         let envelope = Envelope::of(document, &mut meter.lock().unwrap_or_else(PoisonError::into_inner));
-        let thresholds = self.thresholds(&envelope);
-        let mut admitted = self.admit(request, document, (0, 0..0), &envelope, &thresholds, None);
+        let mut admitted = self.admit(request, document, (0, 0..0), &envelope, None);
         self.state().decided.keep(&mut admitted);
         admitted
-    }
-
-    /// The thresholds of a request.
-    pub(super) fn thresholds(&self, envelope: &Envelope) -> Thresholds {
-        let mut capacity = self.options.capacity.unwrap_or_else(|| {
-            match envelope.model.as_deref().map(|model| self.options.catalogue.lookup(model)) {
-                Some(Known::Known(limits)) => Capacity::from(&limits),
-                _ => Capacity::default(),
-            }
-        });
-        if let Some(learned) = self.state().learned.get(&envelope.model).copied() {
-            capacity.max_input = Some(capacity.max_input.map_or(learned, |known| known.min(learned)));
-        }
-        threshold(&capacity, &self.options.policy, envelope.max_output)
     }
 }
 

@@ -12,7 +12,6 @@ use plimsoll::wire::Format;
 
 use super::adopt::InForce;
 use super::history::{History, SharedMeter};
-use super::reduce::rank;
 use super::report::At;
 use super::results::Decided;
 use super::work::{Work, has_grown};
@@ -176,35 +175,33 @@ impl State {
         self.breakers.entry(lineage).or_default()
     }
 
-    /// The epoch that holds for a history: of those that match, something being left after them, the first by [`rank`].
-    pub(super) fn epoch_for(&self, format: Format, chain: &Chain) -> Option<InForce> {
+    /// The epochs that match a history, something being left after them.
+    pub(super) fn matching(&self, format: Format, chain: &Chain) -> Vec<InForce> {
         let fits = |known: &&InForce| {
             known.epoch.format == format && known.epoch.prefix < chain.len() && known.epoch.matches(chain)
         };
-        self.epochs.iter().filter(fits).max_by_key(|known| rank(&known.epoch)).cloned()
+        self.epochs.iter().filter(fits).cloned().collect()
     }
 
-    /// Keeps an epoch, in the place of another one of its kind and prefix.
-    pub(super) fn decide(&mut self, decided: &InForce) {
+    /// Keeps an epoch, in the place of another one of its kind and prefix. Says whether there was none.
+    pub(super) fn decide(&mut self, decided: &InForce) -> bool {
+        let known = self.epochs.len();
         self.epochs.retain(|known| known.key() != decided.key());
+        let is_new = self.epochs.len() == known;
         self.epochs.push(decided.clone());
         let surplus = self.epochs.len().saturating_sub(EPOCHS);
         self.epochs.drain(..surplus);
+        is_new
     }
 
-    /// The work that serves a history: what was begun for it, or for one that it has grown from.
+    /// The work that serves a history.
     pub(super) fn work_for(&self, history: &History) -> Option<Arc<Work>> {
-        let serves = |work: &&Arc<Work>| {
-            has_grown(&work.base, history.len(), history.epoch(), history.chain.prefix(work.base.messages))
-        };
-        self.works.iter().rev().find(serves).cloned()
+        self.works.iter().rev().find(|work| work.serves(history)).cloned()
     }
 
     /// Keeps a piece of work, in the place of others that serve the same history.
     pub(super) fn begin_work(&mut self, work: &Arc<Work>, history: &History) {
-        self.works.retain(|other| {
-            !has_grown(&other.base, history.len(), history.epoch(), history.chain.prefix(other.base.messages))
-        });
+        self.works.retain(|other| !other.serves(history));
         self.works.push(Arc::clone(work));
         let surplus = self.works.len().saturating_sub(WORKS);
         for gone in self.works.drain(..surplus) {

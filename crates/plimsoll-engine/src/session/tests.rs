@@ -1,5 +1,7 @@
 //! Tests of sessions, one mechanism each.
 
+mod anew;
+
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
@@ -392,6 +394,28 @@ fn the_same_request_a_thousand_times_costs_one_summary() {
         }
         assert!((1..=2).contains(&stage.summariser.calls()), "{level:?}: {}", stage.summariser.calls());
         assert!(stage.store.epochs(&SessionId::new("t")).unwrap().len() <= 1);
+    }
+}
+
+#[test]
+fn a_last_message_that_is_worded_anew_each_time_costs_one_summary() {
+    for level in [Level::Prepare, Level::Compact, Level::Hard] {
+        let stage = Stage::new(8_000, Mood::Good);
+        let (talk, _) = fill(&stage, level);
+        for n in 0..50 {
+            let mut talk = talk.clone();
+            if let Some(Step::User(text)) = talk.steps.last_mut() {
+                text.push_str(&format!(" The time is 12:{n:02}."));
+            }
+            let body = talk.body();
+            let prepared = stage.send(&body);
+            assert!(!has(&prepared, |reason| matches!(reason, Reason::Stopped(_))), "{level:?} {n}");
+            // At the compaction threshold nobody waits: the first request starts it.
+            let is_due = level == Level::Hard || (level == Level::Compact && n > 0);
+            assert_eq!(prepared.report.epoch.is_some(), is_due, "{level:?} {n}");
+            stage.run_all();
+        }
+        assert_eq!(stage.summariser.calls(), 1, "{level:?}");
     }
 }
 

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use plimsoll::budget::Trigger;
 use plimsoll::compact::ChainHash;
 
+use super::history::History;
 use super::make::Made;
 use super::report::{At, Reason};
 use crate::summarise::Cancel;
@@ -26,8 +27,10 @@ pub(super) enum Stage {
 /// A summary in the making.
 #[derive(Debug)]
 pub(super) struct Work {
-    /// The history that it was planned for. It serves that one and what has grown from it under the same epoch.
-    pub(super) base: At,
+    /// The history that it was planned for.
+    base: At,
+    /// The hash of all its messages but the last.
+    before_last: Option<ChainHash>,
     /// Why it is made.
     pub(super) trigger: Trigger,
     /// Whether it was planned inside a turn whose reasoning is bound to its prefix.
@@ -47,9 +50,33 @@ struct State {
 }
 
 impl Work {
-    pub(super) fn new(base: At, trigger: Trigger, in_bound_turn: bool, cancel: Cancel) -> Self {
+    /// `None` if the history has no hash.
+    pub(super) fn new(history: &History, trigger: Trigger, in_bound_turn: bool, cancel: Cancel) -> Option<Self> {
+        let base = history.at()?;
+        // What begins alike in a message or two is no less another conversation.
+        let before_last = base.messages.checked_sub(1).filter(|messages| *messages >= 3);
+        let before_last = before_last.and_then(|messages| history.chain.prefix(messages));
         let state = Mutex::new(State { stage: Stage::Making, waiting: Vec::new(), tried: base.messages });
-        Self { base, trigger, in_bound_turn, cancel, state, ended: Condvar::new() }
+        Some(Self { base, before_last, trigger, in_bound_turn, cancel, state, ended: Condvar::new() })
+    }
+
+    /// Whether it serves a history: the one that it was planned for, or one that has grown from it under the same epoch. Of its
+    /// last message a client may think better with every request, and a summary never stands for that.
+    pub(super) fn serves(&self, history: &History) -> bool {
+        let Self { base, before_last, .. } = self;
+        if base.epoch != history.epoch() || history.len() < base.messages {
+            return false;
+        }
+        let prefix = |messages| history.chain.prefix(messages);
+        if prefix(base.messages) == Some(base.chain) {
+            return true;
+        }
+        before_last.is_some()
+            && prefix(base.messages.saturating_sub(1)) == *before_last
+            && match &self.lock().stage {
+                Stage::Making | Stage::Nothing(_) => true,
+                Stage::Made(made) => made.epoch.matches(&history.chain),
+            }
     }
 
     pub(super) fn stage(&self) -> Stage {

@@ -12,7 +12,7 @@ use plimsoll::transcript::Usage;
 use plimsoll::wire::{Document, OverflowKind};
 use serde::Serialize;
 
-use super::cancel::until;
+use super::call::call;
 use super::extract::of_job;
 use super::{Answer, Cancel, Progress, Service, Summariser, SummariserError, SummaryRequest};
 
@@ -365,18 +365,6 @@ fn own(service: &Service, answer: Answer) -> Summary {
         warnings: Vec::new(),
         fallback: None,
     }
-}
-
-/// Calls a summariser, and leaves it where the call is cancelled.
-async fn call(
-    summariser: &dyn Summariser,
-    request: SummaryRequest<'_>,
-    cancel: &Cancel,
-) -> Result<Answer, SummariserError> {
-    if cancel.is_cancelled() {
-        return Err(SummariserError::Cancelled);
-    }
-    until(cancel, summariser.summarise(request)).await.unwrap_or(Err(SummariserError::Cancelled))
 }
 
 /// Why an answer cannot be a summary, where a service said so itself.

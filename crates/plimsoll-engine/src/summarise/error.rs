@@ -237,6 +237,12 @@ pub enum SummariserError {
         /// What the call used.
         usage: Option<Usage>,
     },
+    /// The summariser itself panicked.
+    #[error("{service} panicked, which is a fault of its own; what it printed says more")]
+    Panicked {
+        /// Who was asked.
+        service: String,
+    },
     /// Nothing could be asked: what is to be summarised does not fit, however much of it is left out.
     #[error("nothing can be asked of {service}: {reason}")]
     Request {

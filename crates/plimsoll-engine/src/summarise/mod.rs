@@ -5,6 +5,7 @@
 //! takes the [`Extract`] where a model does not deliver. Nothing here changes a document or a store.
 
 mod answer;
+mod call;
 mod cancel;
 mod choice;
 mod drive;

@@ -72,7 +72,6 @@ impl Kept {
             // Who changes nothing spends nobody's tokens either.
             options.summariser = Arc::new(Extract::default());
         }
-        options.lookup = Lookup::Threshold;
         options.histories = options.histories.max(HISTORIES);
         options.spawn = Arc::new(Tokio::new(tokio::runtime::Handle::current()));
         let (metrics, watched) = (Arc::clone(metrics), Arc::clone(&options.watch));
@@ -111,7 +110,12 @@ impl Kept {
             return Ok(session.clone());
         }
         let store = self.store(tenant)?;
-        let session = Session::with_options(SessionId::new(namespace), store, self.options.clone());
+        let mut options = self.options.clone();
+        if store.backend().is_remote() {
+            // An ordinary request pays no round trip.
+            options.lookup = Lookup::Threshold;
+        }
+        let session = Session::with_options(SessionId::new(namespace), store, options);
         let mut sessions = self.locked();
         sessions.retain(|_, (_, used)| now.saturating_duration_since(*used) < IDLE);
         if sessions.len() >= SESSIONS {

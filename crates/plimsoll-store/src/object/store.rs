@@ -86,6 +86,10 @@ impl Backend for S3Store {
     fn path(&self, _key: &Key) -> Option<PathBuf> {
         None
     }
+
+    fn is_remote(&self) -> bool {
+        true
+    }
 }
 
 impl fmt::Debug for S3Store {

@@ -1,5 +1,6 @@
 //! Going back: what a history was when it had fewer messages.
 
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 
 use super::{Edge, History, Placed};
@@ -39,6 +40,7 @@ impl History {
             typed: self.typed.iter().copied().filter(|typed| *typed < messages).collect(),
             lineage: self.lineage,
             meter: Arc::clone(&self.meter),
+            asked: Arc::new(AtomicBool::new(messages <= 1)),
         })
     }
 }

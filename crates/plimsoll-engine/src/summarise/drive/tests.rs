@@ -136,6 +136,32 @@ fn a_service_that_fails_ends_in_the_extract_at_once() {
 }
 
 #[test]
+fn a_summariser_that_panics_when_asked_or_later_ends_in_the_extract() {
+    #[derive(Debug)]
+    struct Panics(Service, bool);
+
+    impl Summariser for Panics {
+        fn service(&self) -> &Service {
+            &self.0
+        }
+
+        fn summarise<'a>(&'a self, _: SummaryRequest<'a>) -> BoxFuture<'a, Result<Answer, SummariserError>> {
+            assert!(self.1, "a fault at once");
+            Box::pin(async { panic!("a fault while it is waited for") })
+        }
+    }
+
+    with_job("big", |job| {
+        for later in [false, true] {
+            let model = Panics(Service::of_model("openai:small", Api::OpenaiChat, "small"), later);
+            let summary = now(summarise(&model, job, &Cancel::default(), &|_| {})).unwrap();
+            assert_eq!(summary.by, "extract");
+            assert!(summary.fallback.unwrap().reason.contains("openai:small panicked"));
+        }
+    });
+}
+
+#[test]
 fn a_request_that_is_too_long_is_asked_once_more_with_as_much_less() {
     let overflow = |tokens: Option<u64>, limit: Option<u64>| {
         Err(SummariserError::Overflow {

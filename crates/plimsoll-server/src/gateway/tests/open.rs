@@ -79,11 +79,10 @@ async fn without_a_store_a_header_that_says_bypass_means_the_clients_own_bytes()
         assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
         let sent = scripted.last().1;
         let told = said(&answer).unwrap_or_default().to_owned();
-        assert_eq!(told.contains("bypass"), turns > 3 && sent == whole.as_bytes(), "{turns}: {told}");
+        // The first request finds out that nobody can say whether this conversation was compacted before.
+        assert_eq!(told.contains("bypass"), sent == whole.as_bytes(), "{turns}: {told}");
         assert_eq!(told.contains("epoch="), sent != whole.as_bytes(), "{turns}: {told}");
-        if turns > 3 {
-            assert!(metric(gateway, "plimsoll_notes_total{reason=\"store\"}").await > 0.5);
-        }
+        assert!(metric(gateway, "plimsoll_notes_total{reason=\"store\"}").await > 0.5);
         if turns == 14 {
             assert!(before.replace(sent.clone()).is_none_or(|before| before == sent), "it is decided anew each time");
         }
@@ -143,8 +142,7 @@ async fn what_is_no_summary_is_not_taken_for_one() {
         let sent = scripted.last().1;
         assert!(!String::from_utf8_lossy(&sent).contains("CANARY"), "{what:?}");
         // The extract takes its place, and nobody is asked again for the same history.
-        // One that fails in a way of its own is a fault, and the request goes as it came.
-        assert_eq!(said(&first).unwrap_or_default().contains("epoch="), !panics, "{what:?}: {first}");
+        assert!(said(&first).unwrap_or_default().contains("epoch="), "{what:?} {panics}: {first}");
         for _ in 0..5 {
             let again = ask(gateway, MESSAGES, whole.as_bytes()).await;
             assert_eq!((said(&again), &scripted.last().1), (said(&first), &sent), "{what:?}");

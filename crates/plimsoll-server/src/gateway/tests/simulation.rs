@@ -27,15 +27,16 @@ async fn simulate(scenario: Scenario) -> Tally {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_request_extends_what_was_sent_through_hundreds_of_turns() {
-    // Of one gateway alone: what one that starts anew takes over is tested where a process is killed.
-    let tally = simulate(Scenario { steps: 220, restarts: false, ..Scenario::default() }).await;
+    let tally = simulate(Scenario { steps: 220, ..Scenario::default() }).await;
     assert!(tally.requests > 250 && tally.epochs > 10 && tally.capped > 3, "{tally:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_gateways_on_one_store_go_on_with_each_others_conversations() {
-    let tally = simulate(Scenario { replicas: 2, steps: 160, ..Scenario::default() }).await;
+    let tally = simulate(Scenario { replicas: 2, remote: true, steps: 160, ..Scenario::default() }).await;
     assert!(tally.epochs > 10 && tally.found > 5, "{tally:?}");
+    let tally = simulate(Scenario { replicas: 2, steps: 100, ..Scenario::default() }).await;
+    assert!(tally.epochs > 5 && tally.found > 3, "{tally:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

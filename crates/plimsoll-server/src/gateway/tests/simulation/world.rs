@@ -10,7 +10,7 @@ use plimsoll::budget::Capacity;
 use plimsoll::compact::{Chain, ChainHash};
 use plimsoll::transcript::Obligations;
 use plimsoll::wire::{Document, Format, ParseOptions, parse};
-use plimsoll_engine::session::SessionOptions;
+use plimsoll_engine::session::{Lookup, SessionOptions};
 use plimsoll_store::Store;
 use tokio::runtime::Runtime;
 
@@ -27,15 +27,15 @@ pub(super) struct Scenario {
     /// What the model really takes, where that is less than is believed.
     pub(super) really: Option<u64>,
     pub(super) replicas: usize,
-    /// Whether gateways die and start anew.
-    pub(super) restarts: bool,
+    /// Whether the store is asked as one is that stands across a network.
+    pub(super) remote: bool,
     pub(super) thinks: bool,
     pub(super) steps: usize,
 }
 
 impl Default for Scenario {
     fn default() -> Self {
-        Self { window: 6_000, really: None, replicas: 1, restarts: true, thinks: false, steps: 100 }
+        Self { window: 6_000, really: None, replicas: 1, remote: false, thinks: false, steps: 100 }
     }
 }
 
@@ -74,7 +74,11 @@ impl Replica {
     async fn start(scenario: Scenario, store: &Store, model: SocketAddr) -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
         let capacity = Capacity { context_window: Some(Tokens(scenario.window)), ..Capacity::default() };
-        let (session, store) = (SessionOptions::default().with_capacity(capacity), store.clone());
+        let mut session = SessionOptions::default().with_capacity(capacity);
+        if scenario.remote {
+            session.lookup = Lookup::Threshold;
+        }
+        let store = store.clone();
         let upstream = Upstream::new("any", &format!("http://{model}")).unwrap();
         let mut options = Options::default().with_upstreams(vec![upstream]).unwrap();
         options.keep = Some(Keep::new(session, Arc::new(move |_| Ok(store.clone()))));
@@ -101,10 +105,11 @@ struct Sent {
     chain: (usize, ChainHash),
     without_thinking: (usize, ChainHash),
     epoch: Option<String>,
+    bytes: Vec<u8>,
 }
 
-/// What was sent at the same time as others: for which history, what, and its bytes.
-type AtOnce = ((Format, ChainHash), Sent, Vec<u8>);
+/// What was sent at the same time as others: for which history, and what.
+type AtOnce = ((Format, ChainHash), Sent);
 
 /// A request and what came of it.
 struct Exchanged {
@@ -140,6 +145,17 @@ fn read(body: &[u8], format: Format) -> Document<'_> {
 
 fn end(chain: &Chain) -> (usize, ChainHash) {
     (chain.len(), chain.prefix(chain.len()).unwrap())
+}
+
+/// Shows the first message in which one body differs from another.
+fn first_difference(before: &Document<'_>, now: &Document<'_>) -> String {
+    let (was, is) = (Chain::of(before), Chain::of(now));
+    let index = (0..was.len()).find(|index| was.prefix(index + 1) != is.prefix(index + 1)).unwrap_or(was.len());
+    let message = |document: &Document<'_>| {
+        let span = document.transcript().messages.get(index).and_then(|message| message.span());
+        span.map_or_else(String::new, |span| String::from_utf8_lossy(span.of(document.bytes())).into_owned())
+    };
+    format!("message {index} was\n{}\nand is\n{}", message(before), message(now))
 }
 
 impl World {
@@ -184,7 +200,7 @@ impl World {
         match self.chance.below(100) {
             0..3 => self.talks[talk].edit(&mut chance),
             3..7 => self.talks[talk].rewind(&mut chance),
-            7..11 if self.scenario.restarts => {
+            7..11 => {
                 let replica = self.chance.below(self.replicas.len());
                 self.look_at_metrics(replica).await;
                 self.replicas[replica] = Replica::start(self.scenario, &self.store, self.model.address).await;
@@ -283,10 +299,11 @@ impl World {
             let excused = self.excused.contains(talk);
             assert!(
                 extends || moved || released || excused,
-                "was under {:?}, now {told}, of {} messages {} at {replica}; {self:?}",
+                "was under {:?}, now {told}, of {} messages {} at {replica}; {self:?}\n{}",
                 before.epoch,
                 chain.len(),
-                before.chain.0
+                before.chain.0,
+                first_difference(&read(&before.bytes, format), &document),
             );
         }
         if let Some(epoch) = &epoch {
@@ -304,18 +321,19 @@ impl World {
         // Of requests that are under way at once one may go out before an epoch that another one goes out under; under
         // the same one they are the same.
         let key = (format, end(&chain).1);
-        if let Some((_, _, other)) = at_once.iter().find(|(at, sent, _)| *at == key && sent.epoch == epoch) {
-            assert_eq!(String::from_utf8_lossy(other), String::from_utf8_lossy(went), "{self:?}");
+        if let Some((_, other)) = at_once.iter().find(|(at, sent)| *at == key && sent.epoch == epoch) {
+            assert_eq!(String::from_utf8_lossy(&other.bytes), String::from_utf8_lossy(went), "{self:?}");
         }
-        at_once.push((key, Sent { chain: end(&now), without_thinking: end(&quiet), epoch }, went.clone()));
+        let bytes = went.clone();
+        at_once.push((key, Sent { chain: end(&now), without_thinking: end(&quiet), epoch, bytes }));
         true
     }
 
     /// Keeps what was sent at once: what went out under a new epoch is what later requests extend.
     fn keep(&mut self, mut at_once: Vec<AtOnce>) {
         let is_known = |sent: &Sent| self.sent.values().any(|known| known.epoch == sent.epoch);
-        at_once.sort_by_cached_key(|(_, sent, _)| (sent.epoch.is_some(), !is_known(sent)));
-        for (key, sent, _) in at_once {
+        at_once.sort_by_cached_key(|(_, sent)| (sent.epoch.is_some(), !is_known(sent)));
+        for (key, sent) in at_once {
             self.sent.insert(key, sent);
         }
     }

@@ -1,0 +1,42 @@
+//! What a request may take: the thresholds of its model, and the caps of its results.
+
+use plimsoll::Bytes;
+use plimsoll::budget::{Capacity, Thresholds, threshold};
+use plimsoll::cap;
+use plimsoll::model::Lookup;
+
+use super::Inner;
+use super::envelope::Envelope;
+
+impl Inner {
+    /// What one result may take, and all of a batch together.
+    pub(super) fn caps(&self, envelope: &Envelope) -> (Bytes, Bytes) {
+        let budget = self.static_thresholds(envelope).budget;
+        let each = self.options.cap.unwrap_or_else(|| cap::for_budget(budget)).bytes();
+        (each, cap::batch_for_budget(budget).bytes().max(each))
+    }
+
+    /// What a model takes, as far as it is known beforehand.
+    fn capacity(&self, envelope: &Envelope) -> Capacity {
+        self.options.capacity.unwrap_or_else(|| {
+            match envelope.model.as_deref().map(|model| self.options.catalogue.lookup(model)) {
+                Some(Lookup::Known(limits)) => Capacity::from(&limits),
+                _ => Capacity::default(),
+            }
+        })
+    }
+
+    /// The thresholds of a request without what was learned meanwhile: any process has the same.
+    pub(super) fn static_thresholds(&self, envelope: &Envelope) -> Thresholds {
+        threshold(&self.capacity(envelope), &self.options.policy, envelope.max_output)
+    }
+
+    /// The thresholds of a request.
+    pub(super) fn thresholds(&self, envelope: &Envelope) -> Thresholds {
+        let mut capacity = self.capacity(envelope);
+        if let Some(learned) = self.state().learned.get(&envelope.model).copied() {
+            capacity.max_input = Some(capacity.max_input.map_or(learned, |known| known.min(learned)));
+        }
+        threshold(&capacity, &self.options.policy, envelope.max_output)
+    }
+}
