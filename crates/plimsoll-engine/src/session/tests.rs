@@ -428,9 +428,19 @@ fn requests_that_come_at_once_wait_for_one_summary_and_use_it() {
     assert!(waits.iter().all(|begun| matches!(begun, Begun::Waits(waiting) if !waiting.is_over())));
     assert_eq!(stage.queue.len(), 1);
     stage.run_all();
-    let sent: Vec<_> = (0..3).map(|_| stage.send(&body).bytes).collect();
-    assert!(sent.windows(2).all(|pair| pair[0] == pair[1]) && sent[0].as_ref() != body.as_bytes());
+    let barrier = std::sync::Barrier::new(6);
+    let sent: Vec<Vec<u8>> = std::thread::scope(|scope| {
+        let send = || {
+            barrier.wait();
+            stage.send(&body).bytes.into_owned()
+        };
+        let threads: Vec<_> = (0..6).map(|_| scope.spawn(send)).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    assert!(sent.windows(2).all(|pair| pair[0] == pair[1]) && sent[0] != body.as_bytes());
     assert_eq!(stage.summariser.calls(), 1);
+    let compacted = |event: &&Event| matches!(event, Event::Compacted(_));
+    assert_eq!(stage.events.lock().unwrap().iter().filter(compacted).count(), 1, "one epoch, told once");
 }
 
 #[test]
