@@ -57,7 +57,7 @@ impl Spawn for Here {
 
 /// What surrounds the call of a model on a conversation that is known: planned, archived, asked for, judged, recorded, put
 /// in place. Says who wrote the summary in the end.
-fn by_model(whole: &[u8], tokens: Tokens, model: Ready) -> (Option<String>, Duration) {
+fn by_model(whole: &[u8], tokens: Tokens, model: Ready) -> (Result<String, String>, Duration) {
     let capacity = Capacity { context_window: Some(Tokens(tokens.0 * 2)), ..Capacity::default() };
     let mut options = SessionOptions::default().with_capacity(capacity).with_summariser(Arc::new(model));
     options.spawn = Arc::new(Here);
@@ -67,8 +67,11 @@ fn by_model(whole: &[u8], tokens: Tokens, model: Ready) -> (Option<String>, Dura
     let manual = Manual::default().with_instructions("Keep the names of the files.");
     let (done, time) = timed(|| session.compact(whole, Format::Anthropic, &manual));
     let by = match done {
-        ByHand::Compacted(report) if report.fallback.is_none() => Some(report.summarizer),
-        _ => None,
+        ByHand::Compacted(report) => match report.fallback {
+            None => Ok(report.summarizer),
+            Some(fallback) => Err(format!("the summary was not taken: {}", fallback.reason)),
+        },
+        other => Err(format!("nothing was compacted: {other:?}")),
     };
     (by, time)
 }
@@ -190,7 +193,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             ("a small model, as text   ", Ready::new("claude-haiku-4-5", 200_000, false)),
         ] {
             let (by, time) = by_model(&whole, tokens, model);
-            let by = by.ok_or("the summary was not taken")?;
+            let by = by?;
             writeln!(out, "  by {name} [{by}]{:>9.3} ms", milliseconds(time))?;
         }
         writeln!(out, "  comparing the bytes               {:>9.3} ms", milliseconds(compared))?;
