@@ -253,7 +253,7 @@ fn begin(
 impl Planned {
     /// Names the epoch: by the history that it replaces, and where a model writes the summary, by what that was asked.
     fn epoch(&self, model: Option<&Service>, options: &CompactOptions) -> Result<EpochId, EngineError> {
-        let prefix = self.chain.prefix(self.summarise.removed.end).ok_or(EngineError::Chain)?;
+        let prefix = self.chain.replaced(self.summarise.removed.end).ok_or(EngineError::Chain)?;
         let Some(model) = model else {
             return Ok(EpochId::new(&self.session, prefix.as_bytes()));
         };

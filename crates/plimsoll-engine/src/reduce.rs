@@ -139,7 +139,7 @@ fn archive(
     store: &Store,
     now: SystemTime,
 ) -> Result<(Vec<Edit<'static>>, Tokens, EpochId), EngineError> {
-    let prefix = chain.prefix(reduced.prefix).ok_or(EngineError::Chain)?;
+    let prefix = chain.replaced(reduced.prefix).ok_or(EngineError::Chain)?;
     let mut epoch = EpochId::new(session, prefix.as_bytes());
     let mut artifacts: Vec<ArtifactId> = ids.iter().flatten().cloned().collect();
     artifacts.sort();

@@ -105,7 +105,7 @@ pub(crate) fn label(reason: &Reason) -> &'static str {
 /// The word for what kept a request from going out as it should: a decision that holds in this process only, too.
 pub(crate) fn hindered(report: &RequestReport) -> Option<&'static str> {
     let lasts = report.compaction.as_ref().is_none_or(|compaction| compaction.durable);
-    report.bypass().map(label).or((!lasts).then_some("store"))
+    report.hindrance().map(label).or((!lasts).then_some("store"))
 }
 
 /// Times, in buckets.
@@ -246,7 +246,10 @@ impl Metrics {
     /// A session made a request ready. Tokens of requests that ask for no answer are nobody's savings.
     pub(crate) fn prepared(&self, report: &RequestReport, answers: bool) {
         report.notes.iter().for_each(|reason| self.bypassed(label(reason)));
-        hindered(report).filter(|_| report.bypass().is_none()).into_iter().for_each(|reason| self.bypassed(reason));
+        hindered(report)
+            .filter(|_| report.hindrance().is_none())
+            .into_iter()
+            .for_each(|reason| self.bypassed(reason));
         self.capped.fetch_add(report.capped as u64, Relaxed);
         let prefix = PREFIXES.iter().position(|(other, _)| *other == report.prefix);
         if let Some(count) = prefix.and_then(|place| self.prefixes.get(place)) {

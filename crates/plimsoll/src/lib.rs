@@ -44,7 +44,7 @@
 //!
 //! // → summary, in the message that stands for what leaves. Archive `body` under this id first.
 //! let chain = Chain::of(&document);
-//! let prefix = chain.prefix(summarise.removed.end).ok_or("no prefix")?;
+//! let prefix = chain.replaced(summarise.removed.end).ok_or("no prefix")?;
 //! let epoch = EpochId::new(&SessionId::new("my-session"), prefix.as_bytes()).to_string();
 //! let counter = meter.count().counter().clone();
 //! let extracted = extract(document.transcript(), summarise.removed.clone(), &Request {

@@ -324,7 +324,7 @@ impl Inner {
             if least.is_some_and(|least| least >= (true, prefix)) {
                 break;
             }
-            let Some(hash) = history.chain.prefix(prefix) else {
+            let Some(hash) = history.chain.replaced(prefix) else {
                 continue;
             };
             for key in [hash, reductions_key(hash)] {

@@ -99,7 +99,7 @@ impl Brief {
             let theirs = serde_json::from_slice::<Lease>(&holds).ok();
             let ours = &self.history.chain;
             // Another branch of the conversation is none of ours.
-            let Some(theirs) = theirs.filter(|theirs| ours.prefix(theirs.messages) == Some(theirs.chain)) else {
+            let Some(theirs) = theirs.filter(|theirs| ours.replaced(theirs.messages) == Some(theirs.chain)) else {
                 continue;
             };
             if let Some(epoch) = self.wait_for(&result, theirs.until) {
@@ -116,7 +116,7 @@ impl Brief {
     /// force for it: it may grow meanwhile.
     fn names(&self, nth: u32) -> Option<(EpochId, EpochId)> {
         let history = &self.history;
-        let begins = history.chain.prefix(history.len().min(2))?;
+        let begins = history.chain.opening()?;
         let in_force = history.epoch().map_or([0; 32], |epoch| *epoch.as_bytes());
         // Filed apart: what lists the epochs of a session lists epochs.
         let apart = SessionId::new(&format!("{}-claims", self.session.as_str()));
@@ -132,7 +132,7 @@ impl Brief {
 
     fn lease(&self) -> Option<Lease> {
         let until = seconds((self.options.clock)()) + LEASE.as_secs();
-        Some(Lease { until, messages: self.history.len(), chain: self.history.hash()?, by: seed() })
+        Some(Lease { until, messages: self.history.len(), chain: self.history.conversation()?, by: seed() })
     }
 
     /// Waits for what another process makes: until it is there, is given up, or is overdue.

@@ -44,28 +44,27 @@ impl Inner {
         if trigger == Trigger::Threshold && level < Level::Prepare {
             return Outcome::Left(None);
         }
-        let (permit, refilled, work) = {
+        let (permit, work) = {
             let mut state = self.state();
-            let breaker = state.breaker(history.lineage);
-            let (permit, refilled) =
-                (breaker.permit(self.options.policy.auto, trigger), !breaker.strikes().is_empty());
-            // Reductions that were made before that showed are none for it.
-            let of_use = |work: &Arc<Work>| {
-                !(refilled && matches!(work.stage(), Stage::Made(made) if made.epoch.is_of_reductions()))
-            };
-            (permit, refilled, state.work_for(history).filter(of_use))
+            (state.breaker(history.lineage).permit(self.options.policy.auto, trigger), state.work_for(history))
         };
         let is_due = trigger != Trigger::Threshold || level >= Level::Compact;
         let bound_turn = permit == Permit::Granted && is_bound(history);
         let (supply, stage) = supply(work.as_ref(), history, thresholds, trigger, level, bound_turn, late);
-        let step = schedule(&Situation { level, trigger, permit: permit.clone(), supply, bound_turn });
+        let step = schedule(&Situation {
+            level,
+            trigger,
+            permit: permit.clone(),
+            supply,
+            bound_turn,
+            unattended: self.options.unattended,
+        });
         match (step, stage) {
             (Step::Adopt, Some(Stage::Made(made))) => {
                 self.put_in_place(request, history, &made, work.as_ref(), thresholds, trigger, level)
             }
             (Step::Extract, _) => {
-                let brief =
-                    Brief { extract_only: true, refilled, ..self.brief(request, history, thresholds, trigger) };
+                let brief = Brief { extract_only: true, ..self.brief(request, history, thresholds, trigger) };
                 match block_on(make(brief)) {
                     Stage::Made(made) => {
                         let outcome =
@@ -81,7 +80,7 @@ impl Inner {
                 }
             }
             (Step::Start | Step::StartAndWait, _) => {
-                match self.start(request, history, thresholds, trigger, (bound_turn, refilled)) {
+                match self.start(request, history, thresholds, trigger, bound_turn) {
                     Some(work) if step == Step::StartAndWait => {
                         Outcome::Waits(Waiting { work, patience: self.options.patience })
                     }
@@ -125,6 +124,9 @@ impl Inner {
         match self.adopt(request, history, made, thresholds, trigger, must, false) {
             Ok((adopted, report)) => {
                 self.state().breaker(history.lineage).attempted(trigger, Attempt::Applied);
+                if let Some(work) = work {
+                    work.used();
+                }
                 Outcome::Compacted(adopted, Box::new(report))
             }
             // It may be tried again as it is.
@@ -151,7 +153,7 @@ impl Inner {
         history: &Arc<History>,
         thresholds: &Thresholds,
         trigger: Trigger,
-        (bound_turn, refilled): (bool, bool),
+        bound_turn: bool,
     ) -> Option<Arc<Work>> {
         let (work, running) = {
             let mut state = self.state();
@@ -160,7 +162,7 @@ impl Inner {
                 return Some(other);
             }
             let again = state.work_for(history).is_some_and(|other| matches!(other.stage(), Stage::Nothing(_)));
-            let brief = Brief { again, refilled, ..self.brief(request, history, thresholds, trigger) };
+            let brief = Brief { again, ..self.brief(request, history, thresholds, trigger) };
             let (work, running) = begin(brief, bound_turn)?;
             state.begin_work(&work, history);
             (work, running)
@@ -191,7 +193,6 @@ impl Inner {
             extract_only: false,
             unstored: false,
             again: false,
-            refilled: false,
         }
     }
 
@@ -207,7 +208,7 @@ impl Inner {
             let hopeless = state.work_for(history).is_some_and(came_to_nothing);
             let early = history.used().0 < thresholds.compact;
             let lately = (hopeless || early) && state.is_asked_lately(history, now, !hopeless);
-            (state.is_asked(history.hash()) || state.has_just_failed(now), lately)
+            (state.is_asked(history.conversation()) || state.has_just_failed(now), lately)
         };
         let met = history.in_force.is_some() || history.asked.load(Ordering::Acquire);
         let first = self.options.lookup == Lookup::FirstSight && !met;

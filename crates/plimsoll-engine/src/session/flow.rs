@@ -19,6 +19,9 @@ use super::report::{
 use super::see::{Seen, Unseen};
 use super::work::{Stage, Waiting};
 
+/// How many times more tokens than we count a provider may name for the same request.
+const UNBELIEVABLE: u64 = 4;
+
 /// Whether a request has waited for a summary as long as is reasonable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Late {
@@ -54,7 +57,7 @@ impl Inner {
         }
         self.catch_up(request, &mut seen);
         let level = thresholds.level(seen.history.used().0);
-        if seen.is_new && seen.before.is_some() {
+        if seen.is_new && !seen.is_first {
             self.state().breaker(seen.history.lineage).turn(level < Level::Compact);
         }
         let mut report = None;
@@ -101,7 +104,7 @@ impl Inner {
         };
         self.learn(seen.history.envelope.model.as_ref(), turn, overflow);
         let thresholds = self.thresholds(&seen.history.envelope);
-        if !self.state().is_asked(seen.history.hash()) {
+        if !self.state().is_asked(seen.history.conversation()) {
             self.ask(request, &mut seen);
         }
         self.catch_up(request, &mut seen);
@@ -132,7 +135,9 @@ impl Inner {
 
     /// Remembers what an overflow says that the model takes. Where it says nothing, it is less than was sent.
     fn learn(&self, model: Option<&String>, turn: &Turn, overflow: &Overflow) {
-        if overflow.kind == OverflowKind::Bytes {
+        // Numbers that cannot be of this request are a fault elsewhere, and would be one here for all that follow.
+        let said = overflow.tokens.or(overflow.limit).unwrap_or(Tokens::ZERO);
+        if overflow.kind == OverflowKind::Bytes || said.0 / UNBELIEVABLE > turn.counted.0 {
             return;
         }
         let limit = match (overflow.limit, overflow.tokens) {
@@ -142,12 +147,29 @@ impl Inner {
                 Tokens(u64::try_from(scaled).unwrap_or(limit.0))
             }
             (Some(limit), _) => limit,
-            (None, _) => Tokens(turn.counted.0 / 20 * 19),
+            (None, _) => turn.counted,
         };
+        // Whatever was said, it is less than what was sent.
+        let limit = limit.min(Tokens(turn.counted.0 / 20 * 19));
         if limit > Tokens::ZERO {
             let mut state = self.state();
             let learned = state.learned.entry(model.cloned()).or_insert(limit);
             *learned = limit.min(*learned);
+        }
+    }
+
+    /// Remembers what an overflow says of the model's limit, where nothing is sent again now.
+    pub(super) fn learn_late(&self, turn: &Turn, overflow: &Overflow) {
+        let of = turn.at.as_ref().map(|at| self.state().at_or_after(at)).unwrap_or_default();
+        if let Some(history) = of.first() {
+            self.learn(history.envelope.model.as_ref(), turn, overflow);
+        }
+    }
+
+    /// Forgets what was learned where it is refuted: so much was taken.
+    pub(super) fn unlearn(&self, model: Option<&String>, taken: Tokens) {
+        if let Some(learned) = self.state().learned.get_mut(&model.cloned()) {
+            *learned = taken.max(*learned);
         }
     }
 

@@ -87,6 +87,8 @@ pub(super) struct History {
     typed: Vec<usize>,
     /// The attempts at compaction that this history and its like share.
     pub(super) lineage: u64,
+    /// The hash of its second message's bytes, where that is no mere word.
+    pub(super) second: Option<blake3::Hash>,
     /// Counts as the model does that it is for.
     pub(super) meter: SharedMeter,
     /// Whether it is known if others have compacted it: it was met from its beginning, or the store was asked. It holds for
@@ -114,12 +116,13 @@ pub(super) struct Read<'r, 'd> {
     pub(super) edits: &'r [Edit<'static>],
     pub(super) caps: &'r [Cap],
     pub(super) lineage: u64,
+    pub(super) second: Option<blake3::Hash>,
 }
 
 impl History {
     /// Makes the history of a body that was read whole. `sent` is a view of what is sent.
     pub(super) fn read(read: Read<'_, '_>, sent: &Document<'_>, shared: &SharedMeter) -> Self {
-        let Read { document, spans, chain, in_force, edits, caps, lineage } = read;
+        let Read { document, spans, chain, in_force, edits, caps, lineage, second } = read;
         let meter = &mut *shared.lock().unwrap_or_else(PoisonError::into_inner);
         let envelope = Envelope::of(document, meter);
         let messages = spans.len();
@@ -159,6 +162,7 @@ impl History {
             anchor: Mutex::new(None),
             tools: Arc::new(tools),
             lineage,
+            second,
             meter: Arc::clone(shared),
             asked: Arc::new(AtomicBool::new(messages <= 1)),
         }
@@ -172,6 +176,11 @@ impl History {
     /// The hash of all messages as they came.
     pub(super) fn hash(&self) -> Option<ChainHash> {
         self.chain.prefix(self.len())
+    }
+
+    /// The hash of all messages but those of the operator that lead.
+    pub(super) fn conversation(&self) -> Option<ChainHash> {
+        self.chain.replaced(self.len())
     }
 
     /// Which epoch is in force.
@@ -319,6 +328,7 @@ impl History {
             tools,
             typed,
             lineage: self.lineage,
+            second: self.second,
             meter: Arc::clone(&self.meter),
             asked: Arc::clone(&self.asked),
             spans,

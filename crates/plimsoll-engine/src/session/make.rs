@@ -51,8 +51,6 @@ pub(super) struct Brief {
     pub(super) unstored: bool,
     /// Whether a summary was made for this history before, and was of no use.
     pub(super) again: bool,
-    /// Whether what was done last did not help: then reductions, which buy the least, are none.
-    pub(super) refilled: bool,
 }
 
 /// A summary that was made, as the epoch that it would be.
@@ -134,7 +132,7 @@ async fn try_make(brief: &Brief) -> Result<Made, Reason> {
     }
     (brief.options.watch)(&Event::Summarising { tokens: summarise.tokens_before });
 
-    let prefix = history.chain.prefix(recorded.removed.end).ok_or_else(unhashed)?;
+    let prefix = history.chain.replaced(recorded.removed.end).ok_or_else(unhashed)?;
     let name = EpochId::new(&brief.session, prefix.as_bytes());
     let artifact = brief.archive((&original, &recorded), (&document, &summarise), &name);
     let recall = artifact.as_ref().map(ToString::to_string);

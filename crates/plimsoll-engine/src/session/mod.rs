@@ -217,6 +217,9 @@ impl Session {
         let anchor = Anchor { messages: at.messages, tokens: reported };
         let of = self.inner.state().at_or_after(at);
         let mut heard = Heard::Nothing;
+        if let Some(history) = of.first() {
+            self.inner.unlearn(history.envelope.model.as_ref(), turn.counted);
+        }
         for history in of {
             if history.set_anchor(anchor) {
                 heard = Heard::Anchored;
@@ -267,6 +270,13 @@ impl Session {
             other => (self.inner.options.watch)(&Event::Overflow { recovered: other.is_ok() }),
         }
         begun
+    }
+
+    /// Notes that a request was too long whose error the client has already got, since it came late in the answer: the next one
+    /// of this history is compacted first. [`begin_recovery`](Self::begin_recovery) is for errors that it has not got.
+    pub fn note_overflow(&self, turn: &Turn, overflow: &Overflow) {
+        self.inner.learn_late(turn, overflow);
+        (self.inner.options.watch)(&Event::Overflow { recovered: false });
     }
 
     /// Compacts a history by hand. Thresholds and breaker do not matter; the next request of this history goes out under

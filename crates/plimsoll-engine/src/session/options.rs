@@ -66,6 +66,9 @@ pub struct SessionOptions {
     pub patience: Duration,
     /// When the store is asked for epochs of others.
     pub lookup: Lookup,
+    /// Whether nobody is there who could compact by hand where automatic compaction has stopped. A request that would be too
+    /// long takes an extract then.
+    pub unattended: bool,
     /// Decides and reports, but gives every request back as it came.
     pub shadow: bool,
     /// How many histories are kept in memory: 8. Side requests, rewinds and sub-agents have one each.
@@ -95,6 +98,7 @@ impl Default for SessionOptions {
             cap: None,
             patience: Duration::from_secs(120),
             lookup: Lookup::default(),
+            unattended: false,
             shadow: false,
             histories: 8,
             memory: 64 << 20,
@@ -142,6 +146,7 @@ impl fmt::Debug for SessionOptions {
             .field("recaller", &self.recaller)
             .field("patience", &self.patience)
             .field("lookup", &self.lookup)
+            .field("unattended", &self.unattended)
             .field("shadow", &self.shadow)
             .finish_non_exhaustive()
     }

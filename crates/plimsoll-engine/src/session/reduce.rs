@@ -64,7 +64,6 @@ impl Brief {
         let in_force = self.history.in_force.as_ref().map(|in_force| &*in_force.epoch);
         if self.extract_only
             || self.unstored
-            || self.refilled
             || wants_words
             || in_force.is_some_and(|epoch| !epoch.is_of_reductions())
         {
@@ -78,6 +77,10 @@ impl Brief {
         let Plan::Reduce(planned) = planned else {
             return None;
         };
+        // Each batch finds less to reduce. Upon reductions only what makes room for long is none too little.
+        if in_force.is_some() && planned.tokens_after > thresholds.target {
+            return None;
+        }
         let reduce = self.as_it_came(planned, sent, original)?;
         let earlier = in_force.map_or(&[][..], |epoch| &epoch.reductions);
         // What is named must be named by more than what is in force, or it would never be found.

@@ -145,6 +145,19 @@ impl RequestReport {
     pub fn bypass(&self) -> Option<&Reason> {
         self.notes.iter().find(|reason| reason.is_bypass())
     }
+
+    /// Why not all was done that should have been: a [`bypass`](Self::bypass), or a compaction that was due and for which the
+    /// context is too full now. `None` where nothing is amiss, and where compaction is off because somebody said so.
+    pub fn hindrance(&self) -> Option<&Reason> {
+        let too_full = self.compaction.is_none() && self.level >= Some(Level::Hard);
+        let left = |reason: &&Reason| {
+            matches!(
+                reason,
+                Reason::Stopped(_) | Reason::Infeasible { .. } | Reason::Ineffective { .. } | Reason::Skipped(_)
+            )
+        };
+        self.bypass().or_else(|| self.notes.iter().find(left).filter(|_| too_full))
+    }
 }
 
 /// How what is sent relates to what was sent before.

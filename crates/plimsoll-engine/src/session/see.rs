@@ -23,6 +23,9 @@ const QUICK: usize = 16 << 10;
 #[cfg(not(feature = "tokio"))]
 const QUICK: usize = 0;
 
+/// From how many bytes on a message tells one conversation from another.
+const TELLING: usize = 128;
+
 /// How long it may take to see what a request is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Pace {
@@ -221,6 +224,8 @@ impl Inner {
         // What was just hashed is not hashed again.
         let same = decided.map(|(_, history)| history).filter(|history| history.bytes == request.body);
         let chain = same.map_or_else(|| Chain::of(&document), |history| history.chain.clone());
+        let second = spans.messages().get(chain.leading() + 1).map(|span| span.of(request.body));
+        let second = second.filter(|bytes| bytes.len() >= TELLING).map(blake3::hash);
         let model = document.model().map(|model| model.decode().into_owned());
         let (matching, before, (lineage, is_first), meter) = {
             let mut state = self.state();
@@ -228,7 +233,7 @@ impl Inner {
             let matching = state.matching(request.format, &chain);
             let lineage = match decided {
                 Some((_, history)) => (history.lineage, false),
-                None => state.lineage(request.format, &chain),
+                None => state.lineage(request.format, &chain, second),
             };
             (matching, before, lineage, state.meter(model.as_deref()))
         };
@@ -270,7 +275,16 @@ impl Inner {
             read_again = parse(&bytes, &options).map_err(|error| pass(error.to_string()))?;
             &read_again
         };
-        let read = Read { document: &document, spans, chain, in_force, edits: &edits, caps: &admitted.caps, lineage };
+        let read = Read {
+            document: &document,
+            spans,
+            chain,
+            in_force,
+            edits: &edits,
+            caps: &admitted.caps,
+            lineage,
+            second,
+        };
         let mut history = History::read(read, sent, &meter);
         if let Some((_, known)) = decided {
             history.asked = Arc::clone(&known.asked);

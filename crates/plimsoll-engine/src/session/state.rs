@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
 use plimsoll::Tokens;
-use plimsoll::budget::{Breaker, Counting, Meter};
+use plimsoll::budget::{Attempt, Breaker, Counting, Meter};
 use plimsoll::compact::{Chain, ChainHash};
 use plimsoll::wire::Format;
 
@@ -162,9 +162,12 @@ impl State {
     }
 
     /// The lineage of a history, and whether it is a new one: no history in memory begins alike.
-    pub(super) fn lineage(&mut self, format: Format, chain: &Chain) -> (u64, bool) {
-        let alike = |history: &&Arc<History>| history.format == format && history.chain.prefix(1) == chain.prefix(1);
-        if let Some(history) = self.histories.iter().rev().find(alike) {
+    pub(super) fn lineage(&mut self, format: Format, chain: &Chain, second: Option<blake3::Hash>) -> (u64, bool) {
+        let of_format = || self.histories.iter().rev().filter(|history| history.format == format);
+        let alike = |history: &&Arc<History>| history.chain.opening() == chain.opening();
+        // A client that changes its first message each time says the rest again all the same.
+        let goes_on_alike = |history: &&Arc<History>| second.is_some() && history.second == second;
+        if let Some(history) = of_format().find(alike).or_else(|| of_format().find(goes_on_alike)) {
             return (history.lineage, false);
         }
         self.lineages += 1;
@@ -201,7 +204,16 @@ impl State {
 
     /// Keeps a piece of work, in the place of others that serve the same history.
     pub(super) fn begin_work(&mut self, work: &Arc<Work>, history: &History) {
-        self.works.retain(|other| !other.serves(history));
+        let mut wasted = false;
+        self.works.retain(|other| {
+            let gone = other.lineage == history.lineage && !other.serves(history) && other.is_unused();
+            wasted |= gone;
+            !gone && !other.serves(history)
+        });
+        if wasted {
+            // What was made is of no use any more, since the client has changed what it is of.
+            self.breaker(history.lineage).attempted(work.trigger, Attempt::Failed);
+        }
         self.works.push(Arc::clone(work));
         let surplus = self.works.len().saturating_sub(WORKS);
         for gone in self.works.drain(..surplus) {
@@ -232,13 +244,13 @@ impl State {
         self.asked.iter().rev().any(|asked| {
             now.duration_since(asked.at).is_ok_and(|since| since < AGAIN)
                 && (!in_turn || asked.turn == history.latest_typed())
-                && history.chain.prefix(asked.messages) == Some(asked.hash)
+                && history.chain.replaced(asked.messages) == Some(asked.hash)
         })
     }
 
     pub(super) fn note_asked(&mut self, history: &History, now: SystemTime) {
         let asked = |hash| Asked { hash, messages: history.len(), turn: history.latest_typed(), at: now };
-        self.asked.extend(history.hash().map(asked));
+        self.asked.extend(history.conversation().map(asked));
         let surplus = self.asked.len().saturating_sub(ASKED);
         self.asked.drain(..surplus);
     }

@@ -1,6 +1,7 @@
 //! Tests of sessions, one mechanism each.
 
 mod anew;
+mod brakes;
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};

@@ -27,10 +27,15 @@ pub(super) enum Stage {
 /// A summary in the making.
 #[derive(Debug)]
 pub(super) struct Work {
-    /// The history that it was planned for.
-    base: At,
+    /// How many messages the history has that it was planned for, their hash without those of the operator that lead, and the
+    /// epoch that was in force.
+    messages: usize,
+    conversation: ChainHash,
+    epoch: Option<ChainHash>,
     /// The hash of all its messages but the last.
     before_last: Option<ChainHash>,
+    /// The attempts that it belongs to.
+    pub(super) lineage: u64,
     /// Why it is made.
     pub(super) trigger: Trigger,
     /// Whether it was planned inside a turn whose reasoning is bound to its prefix.
@@ -47,32 +52,42 @@ struct State {
     waiting: Vec<Waker>,
     /// How many messages the history had that came to nothing.
     tried: usize,
+    /// Whether it was put in place.
+    is_used: bool,
 }
 
 impl Work {
     /// `None` if the history has no hash.
     pub(super) fn new(history: &History, trigger: Trigger, in_bound_turn: bool, cancel: Cancel) -> Option<Self> {
-        let base = history.at()?;
+        let messages = history.len();
         // What begins alike in a message or two is no less another conversation.
-        let before_last = base.messages.checked_sub(1).filter(|messages| *messages >= 3);
-        let before_last = before_last.and_then(|messages| history.chain.prefix(messages));
-        let state = Mutex::new(State { stage: Stage::Making, waiting: Vec::new(), tried: base.messages });
-        Some(Self { base, before_last, trigger, in_bound_turn, cancel, state, ended: Condvar::new() })
+        let before_last = messages.checked_sub(1).filter(|before| *before >= history.chain.leading() + 3);
+        let state = State { stage: Stage::Making, waiting: Vec::new(), tried: messages, is_used: false };
+        Some(Self {
+            messages,
+            conversation: history.conversation()?,
+            epoch: history.epoch(),
+            before_last: before_last.and_then(|before| history.chain.replaced(before)),
+            lineage: history.lineage,
+            trigger,
+            in_bound_turn,
+            cancel,
+            state: Mutex::new(state),
+            ended: Condvar::new(),
+        })
     }
 
     /// Whether it serves a history: the one that it was planned for, or one that has grown from it under the same epoch. Of its
     /// last message a client may think better with every request, and a summary never stands for that.
     pub(super) fn serves(&self, history: &History) -> bool {
-        let Self { base, before_last, .. } = self;
-        if base.epoch != history.epoch() || history.len() < base.messages {
+        if self.epoch != history.epoch() || history.len() < self.messages {
             return false;
         }
-        let prefix = |messages| history.chain.prefix(messages);
-        if prefix(base.messages) == Some(base.chain) {
+        if history.chain.replaced(self.messages) == Some(self.conversation) {
             return true;
         }
-        before_last.is_some()
-            && prefix(base.messages.saturating_sub(1)) == *before_last
+        self.before_last.is_some()
+            && history.chain.replaced(self.messages.saturating_sub(1)) == self.before_last
             && match &self.lock().stage {
                 Stage::Making | Stage::Nothing(_) => true,
                 Stage::Made(made) => made.epoch.matches(&history.chain),
@@ -105,6 +120,17 @@ impl Work {
     pub(super) fn spend(&self, reason: Reason, messages: usize) {
         let mut state = self.lock();
         (state.stage, state.tried) = (Stage::Nothing(reason), messages);
+    }
+
+    /// Notes that it was put in place.
+    pub(super) fn used(&self) {
+        self.lock().is_used = true;
+    }
+
+    /// Whether there is a summary that nobody has used.
+    pub(super) fn is_unused(&self) -> bool {
+        let state = self.lock();
+        matches!(state.stage, Stage::Made(_)) && !state.is_used
     }
 
     /// Whether it came to nothing for a history of just so many messages.

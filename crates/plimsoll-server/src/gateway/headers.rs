@@ -52,7 +52,8 @@ pub(crate) fn onward(headers: &HeaderMap, host: &HeaderValue, drop: &[HeaderName
 
 /// Makes the headers that a client gets: the upstream's, but for those of the connection to it.
 pub(crate) fn back(headers: HeaderMap) -> HeaderMap {
-    if !headers.keys().any(is_hop) {
+    let is_ours = |name: &HeaderName| name.as_str().starts_with("x-plimsoll");
+    if !headers.keys().any(|name| is_hop(name) || is_ours(name)) {
         return headers;
     }
     let named = named_by_connection(&headers);
@@ -60,7 +61,8 @@ pub(crate) fn back(headers: HeaderMap) -> HeaderMap {
     let chunked = headers.contains_key(header::TRANSFER_ENCODING);
     let mut back = HeaderMap::with_capacity(headers.len());
     for (name, value) in &headers {
-        let overruled = chunked && name == header::CONTENT_LENGTH;
+        // What an upstream says in our name is not ours.
+        let overruled = (chunked && name == header::CONTENT_LENGTH) || is_ours(name);
         if !is_hop(name) && !named.contains(name) && !overruled {
             back.append(name, value.clone());
         }
@@ -68,10 +70,14 @@ pub(crate) fn back(headers: HeaderMap) -> HeaderMap {
     back
 }
 
-/// Whether a client asks to speak another protocol on its connection, as `WebSocket` does.
+/// Whether a client asks to speak another protocol on its connection, as `WebSocket` does. One that would only rather speak
+/// HTTP/2 is served as it is: that is an offer, and a server need not take it.
 pub(crate) fn wants_upgrade(headers: &HeaderMap) -> bool {
     let named = named_by_connection(headers);
-    headers.contains_key(header::UPGRADE) && named.contains(&header::UPGRADE)
+    let is_other = |protocol: &str| !protocol.trim().eq_ignore_ascii_case("h2c");
+    let protocols = headers.get_all(header::UPGRADE);
+    named.contains(&header::UPGRADE)
+        && protocols.iter().any(|value| value.to_str().map_or(true, |value| value.split(',').any(is_other)))
 }
 
 /// The size of headers as they are written, about: names, values, separators.
@@ -134,13 +140,17 @@ mod tests {
         assert_eq!(lines(&back(headers)), ["date: now", "x-request-id: r"]);
         let both = map(&[("content-length", "3"), ("transfer-encoding", "chunked"), ("x", "1")]);
         assert_eq!(lines(&back(both)), ["x: 1"]);
-        let plain = map(&[("x-plimsoll", "tokens=1->1"), ("set-cookie", "a"), ("set-cookie", "b")]);
+        let plain = map(&[("set-cookie", "a"), ("set-cookie", "b")]);
         assert_eq!(back(plain.clone()), plain);
+        let forged = map(&[("x-plimsoll", "tokens=1->1"), ("x", "1")]);
+        assert_eq!(lines(&back(forged)), ["x: 1"]);
     }
 
     #[test]
     fn an_upgrade_is_one_that_the_connection_names() {
         assert!(wants_upgrade(&map(&[("connection", "keep-alive, Upgrade"), ("upgrade", "websocket")])));
-        assert!(!wants_upgrade(&map(&[("upgrade", "h2c")])));
+        assert!(!wants_upgrade(&map(&[("upgrade", "websocket")])));
+        let offers = [("connection", "Upgrade, HTTP2-Settings"), ("upgrade", "h2c"), ("http2-settings", "AAMAAABk")];
+        assert!(!wants_upgrade(&map(&offers)));
     }
 }

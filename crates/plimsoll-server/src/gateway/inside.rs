@@ -10,7 +10,7 @@ use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use plimsoll::budget::{Counting, Meter};
 use plimsoll::wire::{Format, Overflow, ParseOptions, parse};
-use plimsoll_engine::session::{OwnedRequest, Prepared, RequestReport, Session, Turn};
+use plimsoll_engine::session::{OwnedRequest, Prefix, Prepared, RequestReport, Session, Turn};
 
 use super::coding::{Undecoded, decoded};
 use super::exchange::Exchange;
@@ -173,6 +173,9 @@ fn told(report: &RequestReport, changed: bool, shadow: bool) -> Option<HeaderVal
         }
         if report.capped > 0 {
             text.push_str(&format!("; capped={}", report.capped));
+        }
+        if report.prefix == Prefix::Released {
+            text.push_str("; released");
         }
         text
     };

@@ -72,6 +72,8 @@ impl Kept {
             // Who changes nothing spends nobody's tokens either.
             options.summariser = Arc::new(Extract::default());
         }
+        // A client of a gateway has no way to compact by hand.
+        options.unattended = true;
         options.histories = options.histories.max(HISTORIES);
         options.spawn = Arc::new(Tokio::new(tokio::runtime::Handle::current()));
         let (metrics, watched) = (Arc::clone(metrics), Arc::clone(&options.watch));

@@ -274,7 +274,9 @@ async fn answer(shared: &Arc<Shared>, request: Request<Incoming>) -> Response<An
     };
     let bypass = wishes::is_bypassed(request.headers(), &path);
     let path = wishes::without_switch(&path);
-    if shared.kept.is_some() && !bypass && headers::wants_upgrade(request.headers()) && path.ends_with("/responses") {
+    let plain = path.split('?').next().unwrap_or_default().trim_end_matches('/');
+    if shared.kept.is_some() && !bypass && headers::wants_upgrade(request.headers()) && plain.ends_with("/responses")
+    {
         // Inside a tunnel nothing could be kept; clients then ask over HTTP, as they do of servers without WebSocket.
         return Fault::new(StatusCode::UPGRADE_REQUIRED, "responses are served over HTTP here").answer(kind);
     }

@@ -130,11 +130,8 @@ fn hear(inside: Inside, streamed: &Streamed) {
     if let StreamEnd::Failed(failure) = &streamed.end
         && let Some(overflow) = failure.overflow
     {
-        // The client has seen it: it cannot be taken back. When it asks again, what is decided now is there.
-        tokio::spawn(async move {
-            let Inside { session, request, turn, .. } = inside;
-            let _ = session.after_overflow_async(&turn, &request, &overflow).await;
-        });
+        // The client has seen it: it cannot be taken back. When it asks again, it is compacted first.
+        inside.session.note_overflow(&inside.turn, &overflow);
         return;
     }
     if let Some(usage) = streamed.usage {

@@ -137,11 +137,6 @@ impl Breaker {
         }
     }
 
-    /// Why the last attempts in a row did not help, the oldest first.
-    pub fn strikes(&self) -> &[Strike] {
-        &self.strikes
-    }
-
     /// Records how an attempt ended.
     pub fn attempted(&mut self, trigger: Trigger, attempt: Attempt) {
         let manual = trigger == Trigger::Manual;

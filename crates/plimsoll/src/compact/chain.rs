@@ -6,7 +6,7 @@ use std::fmt;
 use memchr::{memchr2, memmem};
 use serde::{Deserialize, Serialize};
 
-use crate::transcript::Message;
+use crate::transcript::{Author, Message};
 use crate::wire::{Document, Format, Kind, Tape, Text, Value, quote};
 
 /// The hash of a prefix: of its last message's meaning, and of the prefix before it.
@@ -75,13 +75,18 @@ impl TryFrom<String> for ChainHash {
 pub struct Chain {
     /// One more than there are messages: the first is of the empty prefix.
     hashes: Vec<ChainHash>,
+    /// How many messages of the operator lead.
+    leading: usize,
+    /// The hashes without those; `None` where there are none, and so no difference.
+    without_leading: Option<Vec<ChainHash>>,
 }
 
 impl Chain {
     /// Hashes a document's messages.
     pub fn of(document: &Document<'_>) -> Self {
         let seed = format!("plimsoll chain 1 {}", document.format());
-        let mut chain = Self { hashes: vec![ChainHash(*blake3::hash(seed.as_bytes()).as_bytes())] };
+        let empty = ChainHash(*blake3::hash(seed.as_bytes()).as_bytes());
+        let mut chain = Self { hashes: vec![empty], leading: 0, without_leading: None };
         chain.grow(document);
         chain
     }
@@ -105,7 +110,10 @@ impl Chain {
         };
         let mut messages = view.transcript().messages.iter();
         let (mut tape, mut canonical) = (Tape::default(), Vec::new());
-        messages.next().is_some_and(|message| hash(before, view, message, &mut tape, &mut canonical) == after)
+        messages.next().is_some_and(|message| {
+            let means = meaning(view, message, &mut tape, &mut canonical);
+            link(before, means) == after
+        })
     }
 
     fn push_all(&mut self, document: &Document<'_>, from: usize) {
@@ -114,15 +122,28 @@ impl Chain {
             let Some(before) = self.hashes.last().copied() else {
                 return;
             };
-            self.hashes.push(hash(before, document, message, &mut tape, &mut canonical));
+            let means = meaning(document, message, &mut tape, &mut canonical);
+            if message.author == Author::Operator && self.leading == self.len() {
+                self.leading += 1;
+                let empty = self.hashes.first().copied().unwrap_or(before);
+                self.without_leading.get_or_insert_with(|| vec![empty]).push(empty);
+            } else if let Some(hashes) = &mut self.without_leading {
+                let last = hashes.last().copied().unwrap_or(before);
+                hashes.push(link(last, means));
+            }
+            self.hashes.push(link(before, means));
         }
     }
 
     /// The chain of the first messages alone; of all, if there are no more.
     #[must_use]
     pub fn first(&self, messages: usize) -> Self {
-        let hashes = self.hashes.get(..=messages).unwrap_or(&self.hashes);
-        Self { hashes: hashes.to_vec() }
+        let first = |hashes: &Vec<ChainHash>| hashes.get(..=messages).unwrap_or(hashes).to_vec();
+        Self {
+            hashes: first(&self.hashes),
+            leading: self.leading.min(messages),
+            without_leading: self.without_leading.as_ref().map(first),
+        }
     }
 
     /// How many messages it covers.
@@ -139,21 +160,48 @@ impl Chain {
     pub fn prefix(&self, messages: usize) -> Option<ChainHash> {
         self.hashes.get(messages).copied()
     }
+
+    /// The hash of what a compaction of the first `messages` messages stands for: of those without the messages of the
+    /// operator that lead, since they stay where they are. So a clock in a system message changes no epoch, wherever a format
+    /// keeps that message. `None` if there are fewer.
+    ///
+    /// ```
+    /// use plimsoll::compact::Chain;
+    /// use plimsoll::wire::{ParseOptions, parse};
+    /// let at = |time| format!(
+    ///     r#"{{"model":"gpt-4o","messages":[{{"role":"system","content":"It is {time}."}},{{"role":"user","content":"Hi"}}]}}"#
+    /// );
+    /// let chain = |time| Chain::of(&parse(at(time).as_bytes(), &ParseOptions::default()).unwrap());
+    /// assert_eq!(chain("noon").replaced(2), chain("midnight").replaced(2));
+    /// assert_ne!(chain("noon").prefix(2), chain("midnight").prefix(2));
+    /// ```
+    pub fn replaced(&self, messages: usize) -> Option<ChainHash> {
+        self.without_leading.as_ref().unwrap_or(&self.hashes).get(messages).copied()
+    }
+
+    /// The hash up to the first message that is not the operator's: how a conversation begins, whatever stands before it.
+    pub fn opening(&self) -> Option<ChainHash> {
+        self.replaced(self.leading.saturating_add(1))
+    }
+
+    /// How many messages of the operator lead.
+    pub fn leading(&self) -> usize {
+        self.leading
+    }
 }
 
-/// The hash of a prefix that ends with this message.
-fn hash(
-    before: ChainHash,
-    document: &Document<'_>,
-    message: &Message<'_>,
-    tape: &mut Tape,
-    canonical: &mut Vec<u8>,
-) -> ChainHash {
+/// The hash of what a message means.
+fn meaning(document: &Document<'_>, message: &Message<'_>, tape: &mut Tape, canonical: &mut Vec<u8>) -> blake3::Hash {
     canonical.clear();
     write_message(document, message, tape, canonical);
+    blake3::hash(canonical)
+}
+
+/// The hash of a prefix that ends with a message of this meaning.
+fn link(before: ChainHash, means: blake3::Hash) -> ChainHash {
     let mut hasher = blake3::Hasher::new();
     hasher.update(&before.0);
-    hasher.update(blake3::hash(canonical).as_bytes());
+    hasher.update(means.as_bytes());
     ChainHash(*hasher.finalize().as_bytes())
 }
 

@@ -25,7 +25,7 @@ pub struct Epoch {
     pub format: Format,
     /// How many messages the prefix has that it replaces; leading operator messages among them stay.
     pub prefix: usize,
-    /// The chain hash of that prefix.
+    /// The chain hash of what it replaces of that prefix: [`Chain::replaced`].
     pub chain: ChainHash,
     /// The messages that leave.
     pub removed: Range<usize>,
@@ -112,7 +112,7 @@ impl Epoch {
             version: VERSION,
             format,
             prefix,
-            chain: chain.prefix(prefix)?,
+            chain: chain.replaced(prefix)?,
             removed: summarise.removed.clone(),
             retained: summarise.retained.clone(),
             reductions: Vec::new(),
@@ -137,7 +137,7 @@ impl Epoch {
             version: VERSION,
             format,
             prefix,
-            chain: chain.prefix(prefix)?,
+            chain: chain.replaced(prefix)?,
             removed: prefix..prefix,
             retained: Vec::new(),
             reductions: reduced.replaced.clone(),
@@ -165,7 +165,7 @@ impl Epoch {
 
     /// Whether a history begins with the prefix that this replaces: it is the one it was made from, or that one grown.
     pub fn matches(&self, chain: &Chain) -> bool {
-        chain.prefix(self.prefix) == Some(self.chain)
+        chain.replaced(self.prefix) == Some(self.chain)
     }
 
     /// Rewrites a history that [matches](Self::matches), as it was rewritten the first time.

@@ -33,6 +33,8 @@ pub struct Situation {
     pub supply: Supply,
     /// Whether a turn goes on whose reasoning is bound to the prefix, so that nothing before it may change now.
     pub bound_turn: bool,
+    /// Whether nobody is there who could compact by hand once attempts have stopped.
+    pub unattended: bool,
 }
 
 /// What is done about compaction with a request.
@@ -61,6 +63,9 @@ pub enum Step {
 /// reasoning goes on, nothing is put in place below the hard threshold; at it, only what was made for that case is, so
 /// a summary that was prepared before does not count (rule: specification of compaction, *When* and *Putting it back*).
 ///
+/// Attempts that did not help stop. Where nobody is there to compact by hand, a request that would be too long then still
+/// takes an extract, which costs no call of a model.
+///
 /// ```
 /// use plimsoll::budget::{Level, Permit, Trigger};
 /// use plimsoll::compact::{Situation, Step, Supply, schedule};
@@ -70,6 +75,7 @@ pub enum Step {
 ///     permit: Permit::Granted,
 ///     supply: Supply::None,
 ///     bound_turn: false,
+///     unattended: false,
 /// };
 /// assert_eq!(schedule(&situation), Step::Start);
 /// situation.supply = Supply::Ready;
@@ -78,10 +84,14 @@ pub enum Step {
 /// assert_eq!(schedule(&situation), Step::Adopt);
 /// ```
 pub fn schedule(situation: &Situation) -> Step {
-    if situation.permit != Permit::Granted {
-        return Step::Send;
-    }
     let must = situation.trigger != Trigger::Threshold || situation.level >= Level::Hard;
+    match situation.permit {
+        Permit::Granted => {}
+        Permit::Tripped(_) if situation.unattended && must && situation.supply != Supply::Nothing => {
+            return Step::Extract;
+        }
+        Permit::Tripped(_) | Permit::AutoOff => return Step::Send,
+    }
     if must {
         return match situation.supply {
             Supply::None => Step::StartAndWait,
@@ -109,7 +119,30 @@ mod tests {
     use crate::budget::Strike;
 
     fn situation(level: Level, supply: Supply) -> Situation {
-        Situation { level, supply, trigger: Trigger::Threshold, permit: Permit::Granted, bound_turn: false }
+        Situation {
+            level,
+            supply,
+            trigger: Trigger::Threshold,
+            permit: Permit::Granted,
+            bound_turn: false,
+            unattended: false,
+        }
+    }
+
+    #[test]
+    fn where_attempts_have_stopped_and_nobody_is_there_an_extract_keeps_a_request_from_being_too_long() {
+        let stopped = |unattended, level, trigger| Situation {
+            permit: Permit::Tripped(vec![Strike::Refilled; 3]),
+            unattended,
+            trigger,
+            ..situation(level, Supply::None)
+        };
+        assert_eq!(schedule(&stopped(true, Level::Hard, Trigger::Threshold)), Step::Extract);
+        assert_eq!(schedule(&stopped(true, Level::Warn, Trigger::Overflow)), Step::Extract);
+        assert_eq!(schedule(&stopped(true, Level::Compact, Trigger::Threshold)), Step::Send);
+        assert_eq!(schedule(&stopped(false, Level::Hard, Trigger::Threshold)), Step::Send);
+        let off = Situation { permit: Permit::AutoOff, ..stopped(true, Level::Hard, Trigger::Threshold) };
+        assert_eq!(schedule(&off), Step::Send);
     }
 
     #[test]
@@ -160,13 +193,15 @@ mod tests {
             prop::sample::select(triggers),
             prop::sample::select(permits),
             any::<bool>(),
+            any::<bool>(),
         )
-            .prop_map(|(level, supply, trigger, permit, bound_turn)| Situation {
+            .prop_map(|(level, supply, trigger, permit, bound_turn, unattended)| Situation {
                 level,
                 trigger,
                 permit,
                 supply,
                 bound_turn,
+                unattended,
             })
     }
 
@@ -174,8 +209,11 @@ mod tests {
         #[test]
         fn nothing_is_done_without_a_permit_and_nothing_is_tried_twice(situation in any_situation()) {
             let step = schedule(&situation);
-            if situation.permit != Permit::Granted || situation.supply == Supply::Nothing {
+            if situation.permit == Permit::AutoOff || situation.supply == Supply::Nothing {
                 prop_assert_eq!(step, Step::Send);
+            }
+            if situation.permit != Permit::Granted {
+                prop_assert!(step == Step::Send || (situation.unattended && step == Step::Extract));
             }
             // Only what has to wait does, and only what is there is put in place.
             let must = situation.trigger != Trigger::Threshold || situation.level == Level::Hard;

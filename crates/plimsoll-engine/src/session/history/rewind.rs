@@ -39,6 +39,7 @@ impl History {
             tools: Arc::clone(&self.tools),
             typed: self.typed.iter().copied().filter(|typed| *typed < messages).collect(),
             lineage: self.lineage,
+            second: self.second,
             meter: Arc::clone(&self.meter),
             asked: Arc::new(AtomicBool::new(messages <= 1)),
         })

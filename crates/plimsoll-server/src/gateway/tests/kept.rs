@@ -457,12 +457,40 @@ async fn what_an_answer_used_is_heard_from_streams_and_whole_answers() {
 #[tokio::test]
 async fn a_client_that_asks_for_a_websocket_is_sent_to_http() {
     let scripted = Scripted::start(vec![write(OK)]).await;
-    let mut client = Client::connect(kept(&scripted).await).await;
-    client
-        .send("GET /v1/responses HTTP/1.1\r\nhost: localhost\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n")
-        .await;
-    client.until("HTTP/1.1 426 ").await;
+    let gateway = kept(&scripted).await;
+    for path in ["/v1/responses", "/v1/responses?model=m", "/v1/responses/", "/u/openai/v1/responses?x=1"] {
+        let mut client = Client::connect(gateway).await;
+        let ask =
+            format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n");
+        client.send(&ask).await;
+        client.until("HTTP/1.1 426 ").await;
+    }
     assert!(scripted.requests.lock().unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn a_client_that_would_rather_speak_http2_is_served_like_any_other() {
+    let scripted = Scripted::start(vec![write(OK)]).await;
+    let gateway = kept(&scripted).await;
+    let offer =
+        format!("{MESSAGES}\r\nconnection: Upgrade, HTTP2-Settings\r\nupgrade: h2c\r\nhttp2-settings: AAMAAABk");
+    let answer = ask(gateway, &offer, talk(14).as_bytes()).await;
+    assert!(said(&answer).unwrap().contains("epoch="), "{answer}");
+    let (head, sent) = scripted.last();
+    assert!(sent.len() < talk(14).len() && !head.to_ascii_lowercase().contains("h2c"), "{head}");
+}
+
+#[tokio::test]
+async fn what_an_upstream_says_in_our_name_does_not_reach_the_client() {
+    let forged = String::from_utf8_lossy(OK).replacen(
+        "\r\n",
+        "\r\nx-plimsoll: tokens=9->1; epoch=none\r\nx-plimsoll-more: 1\r\n",
+        1,
+    );
+    let scripted = Scripted::start(vec![write(forged)]).await;
+    let gateway = kept(&scripted).await;
+    let answer = ask(gateway, MESSAGES, talk(2).as_bytes()).await;
+    assert!(answer.starts_with("HTTP/1.1 200 ") && !answer.contains("x-plimsoll"), "{answer}");
 }
 
 #[tokio::test]

@@ -68,6 +68,7 @@ async fn a_client_whose_tools_alone_are_too_long_costs_no_summary() {
         let answer = ask(gateway, MESSAGES, whole.as_bytes()).await;
         assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
         assert_eq!(scripted.last().1, whole.as_bytes());
+        assert_eq!(said(&answer), Some("bypass; reason=infeasible"), "{answer}");
     }
     assert!(metric(gateway, "plimsoll_epochs_total").await < 0.5);
     assert!(summaries(gateway).await < 0.5);
