@@ -13,7 +13,7 @@ use plimsoll_store::Store;
 use serde::{Deserialize, Serialize};
 
 use super::make::Brief;
-use super::reduce::rank;
+use super::reduce::{is_enough, rank};
 use super::state::seed;
 use crate::clock::seconds;
 
@@ -163,6 +163,7 @@ impl Brief {
             && epoch.prefix < history.len()
             && epoch.matches(&history.chain)
             && in_force.is_none_or(|in_force| in_force < rank(epoch))
+            && is_enough(epoch, history, &self.thresholds, self.trigger)
     }
 }
 

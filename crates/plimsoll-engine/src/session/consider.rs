@@ -12,6 +12,7 @@ use super::flow::Late;
 use super::history::History;
 use super::make::{Brief, Made, make, read_options};
 use super::options::Lookup;
+use super::reduce::is_enough;
 use super::report::{CompactionReport, Reason, Request};
 use super::see::Seen;
 use super::spawn::block_on;
@@ -161,7 +162,8 @@ impl Inner {
             if let Some(other) = state.work_for(history).filter(|other| other.is_making()) {
                 return Some(other);
             }
-            let again = state.work_for(history).is_some_and(|other| matches!(other.stage(), Stage::Nothing(_)));
+            // What there was is of no use, or it would not be begun anew.
+            let again = state.work_for(history).is_some();
             let brief = Brief { again, ..self.brief(request, history, thresholds, trigger) };
             let (work, running) = begin(brief, bound_turn)?;
             state.begin_work(&work, history);
@@ -250,9 +252,9 @@ fn supply(
         Stage::Making => Supply::Making,
         // What was planned before this turn leaves too much of its reasoning behind a changed prefix.
         Stage::Made(_) if bound_turn && must && !work.in_bound_turn => Supply::None,
-        // Reductions that have become too little; what was made for this very history is judged when it is put in place.
+        // What has become too little; what was made for this very history is judged when it is put in place.
         Stage::Made(made)
-            if !(made.is_enough(history, thresholds, trigger)
+            if !(is_enough(&made.epoch, history, thresholds, trigger)
                 || work.was_tried_at(history.len()) && work.trigger == trigger) =>
         {
             Supply::None

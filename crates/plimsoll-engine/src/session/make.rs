@@ -49,7 +49,7 @@ pub(super) struct Brief {
     pub(super) extract_only: bool,
     /// Leaves the store alone: it has just failed.
     pub(super) unstored: bool,
-    /// Whether a summary was made for this history before, and was of no use.
+    /// Whether something was made for this history before, and was of no use.
     pub(super) again: bool,
 }
 

@@ -38,19 +38,18 @@ pub(super) fn rank(epoch: &Epoch) -> (bool, usize) {
     (!epoch.is_of_reductions(), epoch.prefix)
 }
 
-impl Made {
-    /// Whether what was made is enough for what a history has come to since.
-    ///
-    /// A summary is: it may be longer in the tail. Reductions save what they save: where that leaves less room below the
-    /// threshold than they must make, they would be made again at the next turn.
-    pub(super) fn is_enough(&self, history: &History, thresholds: &Thresholds, trigger: Trigger) -> bool {
-        if !self.epoch.is_of_reductions() {
-            return true;
-        }
-        let after = history.used().0 - (self.epoch.tokens_before - self.epoch.tokens_after);
-        let room = Tokens(20_000).min(Tokens((thresholds.budget + thresholds.reserve).0 / 10));
-        after <= thresholds.target || (trigger == Trigger::Threshold && after + room <= thresholds.compact)
+/// Whether an epoch is enough for what a history has come to since.
+///
+/// A summary is, unless the tail has become so long that the request would be too long all the same. Reductions save what
+/// they save: where that leaves less room below the threshold than they must make, they would be made again at the next
+/// turn.
+pub(super) fn is_enough(epoch: &Epoch, history: &History, thresholds: &Thresholds, trigger: Trigger) -> bool {
+    let after = history.used().0 - (epoch.tokens_before - epoch.tokens_after);
+    if !epoch.is_of_reductions() {
+        return trigger == Trigger::Manual || after < thresholds.hard;
     }
+    let room = Tokens(20_000).min(Tokens((thresholds.budget + thresholds.reserve).0 / 10));
+    after <= thresholds.target || (trigger == Trigger::Threshold && after + room <= thresholds.compact)
 }
 
 impl Brief {

@@ -80,6 +80,21 @@ fn where_nobody_could_compact_by_hand_no_request_is_too_long_though_attempts_hav
 }
 
 #[test]
+fn a_summary_that_leaves_too_long_a_tail_by_now_is_made_anew() {
+    let stage = Stage::new(8_000, Mood::Good);
+    let (mut talk, body) = fill(&stage, Level::Compact);
+    stage.send(&body);
+    stage.run_all();
+    // It was prepared; then the conversation grows by more than the window at once, as a client does that was away.
+    for _ in 0..40 {
+        go_on(&mut talk, 60);
+    }
+    let body = talk.body();
+    let prepared = stage.send(&body);
+    assert!(prepared.report.level < Some(Level::Hard), "{:?}", prepared.report);
+}
+
+#[test]
 fn a_limit_that_an_overflow_taught_is_forgotten_where_it_is_refuted() {
     let stage = Stage::new(200_000, Mood::Good);
     let body = talk(30, 100).body();
