@@ -1,5 +1,6 @@
 //! `plimsoll compact`: the compacted transcript, in the format it came in, and a report of what was done.
 
+use std::path::Path;
 use std::time::SystemTime;
 
 use anyhow::{Result, bail};
@@ -44,12 +45,8 @@ pub(crate) fn run(arguments: &CompactArgs, global: &Global, output: &mut Output)
         (true, _) => store_of(&config).ok(),
     };
     let forgets = matches!(location(&config), Ok(Location::Memory));
-    // Before a model is asked, and paid, for what cannot be written.
-    if let Some(path) = out.as_deref().or(file.filter(|_| arguments.in_place)).filter(|_| !arguments.dry_run) {
-        if arguments.in_place && path.is_symlink() {
-            return Err(EngineError::SymbolicLink { path: path.to_path_buf() }.into());
-        }
-        writable(path)?;
+    if !arguments.dry_run {
+        changeable(file.filter(|_| arguments.in_place), out.as_deref())?;
     }
 
     let progress = output.progress("reading");
@@ -142,6 +139,15 @@ pub(crate) fn run(arguments: &CompactArgs, global: &Global, output: &mut Output)
         bail!("{name}: infeasible");
     }
     Ok(done(report.outcome))
+}
+
+/// Looks whether the result can be written, before a model is asked, and paid, for it.
+fn changeable(in_place: Option<&Path>, out: Option<&Path>) -> Result<(), EngineError> {
+    match (in_place, out) {
+        (Some(file), _) if file.is_symlink() => Err(EngineError::SymbolicLink { path: file.to_path_buf() }),
+        (Some(path), _) | (None, Some(path)) => writable(path),
+        (None, None) => Ok(()),
+    }
 }
 
 fn done(outcome: Outcome) -> Done {

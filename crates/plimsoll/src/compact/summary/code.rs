@@ -144,8 +144,7 @@ const WORDS: usize = 400;
 pub(super) fn unwrap_in_words(text: &str) -> Option<String> {
     let start = fences(text).next()?.0;
     let (before, block) = text.split_at_checked(start)?;
-    let are_words =
-        |text: &str| text.chars().nth(WORDS).is_none() && !text.lines().any(|line| begins_a_summary(line));
+    let are_words = |text: &str| text.chars().nth(WORDS).is_none() && !text.lines().any(begins_a_summary);
     if !are_words(before.trim()) {
         return None;
     }
