@@ -204,7 +204,8 @@ pub(crate) struct CompactArgs {
     /// Always write a summary, also where leaving out old results and pictures would be enough
     #[arg(long)]
     pub(crate) summary_only: bool,
-    /// Compact even if there is little before the tail, or a program is at work on the session
+    /// Compact even if there is little before the tail, or a program is at work on the session. A model's summary that
+    /// was written before is used all the same; other --instructions get a new one
     #[arg(long)]
     pub(crate) force: bool,
     /// Show the plan; change and store nothing

@@ -102,12 +102,18 @@ fn styled(text: &str, color: bool) -> String {
 
 /// Makes a text from outside safe to show on one line of a terminal: control characters are replaced.
 pub(crate) fn plain(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+    text.chars().map(|c| if is_hidden(c) { '\u{fffd}' } else { c }).collect()
 }
 
 /// Makes a text from outside safe to show on a terminal, its lines and tabs as they are.
 pub(crate) fn plain_lines(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() && c != '\n' && c != '\t' { '\u{fffd}' } else { c }).collect()
+    text.chars().map(|c| if is_hidden(c) && c != '\n' && c != '\t' { '\u{fffd}' } else { c }).collect()
+}
+
+/// Whether a character is not seen but acts: controls, and what turns the direction of a line.
+pub(crate) fn is_hidden(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
 }
 
 /// A bar of `width` cells, filled for `part` of `whole`. What is not nothing shows at least an eighth of a cell.

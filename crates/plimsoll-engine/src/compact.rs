@@ -1,20 +1,22 @@
 //! A compaction from end to end: measure, plan, summarise, archive, apply. The only orchestration there is.
 
+mod told;
 mod write;
 
 use std::time::SystemTime;
 
 use plimsoll::Tokens;
 use plimsoll::budget::{Counting, Measure, Meter, Policy, Trigger};
-use plimsoll::compact::{Chain, Epoch, Plan, PlanOptions, Profile, Reduce, Summarise, plan_or_reduce};
+use plimsoll::compact::{Chain, Epoch, Plan, PlanOptions, Profile, Summarise, plan_or_reduce};
 use plimsoll::id::{EpochId, SessionId};
 use plimsoll::model::Catalogue;
 use plimsoll::transcript::Obligations;
 use plimsoll::wire::{Document, Edit};
 use plimsoll_store::Store;
 
+use self::told::{finish, infeasible, reduced};
 pub(crate) use self::write::removed_bytes;
-use self::write::{EXTRACT, Made, Text, archive, make};
+use self::write::{EXTRACT, Text, archive, make};
 use crate::judge::measured;
 use crate::report::{CountedBy, Outcome, Report};
 use crate::summarise::{Aborted, Asked, Cancel, Job, Progress, Service, Summariser, Summary, request, summarise};
@@ -43,6 +45,8 @@ pub struct CompactOptions {
     pub force: bool,
     /// Always writes a summary, though leaving out old results might do.
     pub summary_only: bool,
+    /// Stores nothing and asks nobody; a store is only looked into.
+    pub dry_run: bool,
     /// What is known of models: the embedded catalogue, or one with the user's files over it.
     pub catalogue: Catalogue,
 }
@@ -81,6 +85,7 @@ pub fn compact(
     now: SystemTime,
     stage: &dyn Fn(&str),
 ) -> Result<Compacted, EngineError> {
+    let store = store.filter(|_| !options.dry_run);
     match begin(document, options, store, now, stage)? {
         Begun::Done(compacted) => Ok(*compacted),
         Begun::Summarise(planned) => {
@@ -92,8 +97,9 @@ pub fn compact(
 
 /// Compacts a document by hand, with a summary by whom it is asked of.
 ///
-/// What [`compact`] says holds; without a store nobody is asked either, and the report tells what would be. A summary
-/// that was written before, for this very history, by the same summariser and to the same instructions, is used again.
+/// What [`compact`] says holds; without a store, or in a dry run, nobody is asked either, and the report tells what would
+/// be. A summary that was written before, for this very history, by the same summariser and to the same instructions, is
+/// used again, `force` or not: what was decided once is not decided otherwise. Other instructions get another one.
 ///
 /// # Errors
 /// As [`compact`]; and [`EngineError::Aborted`] if it was cancelled before anything was archived: all is as it was.
@@ -105,6 +111,7 @@ pub async fn compact_by(
     by: &Writing<'_>,
     stage: &dyn Fn(&str),
 ) -> Result<Compacted, EngineError> {
+    let (kept, store) = (store, store.filter(|_| !options.dry_run));
     let planned = match begin(document, options, store, now, stage)? {
         Begun::Done(compacted) => return Ok(*compacted),
         Begun::Summarise(planned) => planned,
@@ -123,6 +130,10 @@ pub async fn compact_by(
         count: &|text| counter.counter().count(text),
     };
     let Some(store) = store else {
+        // A store that cannot be looked into knows of none.
+        if let Some(known) = kept.and_then(|kept| planned.written_before(kept, &epoch, service).ok().flatten()) {
+            return planned.end(document, Some((known, epoch)), options, None, now, stage);
+        }
         return match request(service, &job) {
             Some(Ok(prompt)) => Ok(planned.asked(service, Asked::of(&prompt))),
             // Nothing could be asked, so the extract is what would be written.
@@ -349,41 +360,6 @@ impl Planned {
         report.epoch = Some(id.to_string());
         Ok(Compacted { report, edits: made.applied.edits })
     }
-}
-
-fn finish(report: &mut Report, made: &Made, summarise: &Summarise) {
-    report.outcome = Outcome::Applied;
-    report.tokens_after = made.applied.tokens_after;
-    report.messages_after = summarise.messages - summarise.removed.len() + summarise.retained.len() + 1;
-    report.kept_tail_messages = summarise.tail_messages();
-    report.summarizer = Some(made.by.clone());
-    report.summary_tokens = Some(made.summary_tokens);
-    report.carried = Some(made.carried);
-}
-
-/// Tells of reductions that were enough.
-fn reduced(report: &mut Report, reduce: &Reduce, done: &reduce::Done) {
-    report.outcome = Outcome::Applied;
-    report.tokens_after = done.tokens_after;
-    report.messages_after = done.messages_after;
-    report.kept_tail_messages = reduce.messages.saturating_sub(done.prefix);
-    report.reductions = Some(done.reductions.clone());
-    report.break_even_turns = Some(reduce.break_even_turns);
-    report.epoch = done.epoch.as_ref().map(ToString::to_string);
-    report.artifact.clone_from(&report.epoch);
-}
-
-fn infeasible(irreducible: Tokens, limit: Tokens, options: &CompactOptions) -> String {
-    let next = if options.target_tokens.is_some() {
-        "give a larger --target-tokens, or a smaller --keep-tokens"
-    } else {
-        "give a model with a larger window, or --window if it is larger than assumed"
-    };
-    format!(
-        "the system prompt, the tools, the last request and the latest step are {} tokens together, and with a summary \
-         they cannot be brought under {} tokens; {next}",
-        irreducible.0, limit.0
-    )
 }
 
 /// The session that a document's epochs are filed under: the program's own, or one named by how the history begins.

@@ -124,6 +124,24 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), EngineError> {
     sync_folder(folder).map_err(failed)
 }
 
+/// Looks whether [`write_whole`] could write a file: for what costs something before it is written.
+///
+/// # Errors
+/// What [`write_whole`] would fail with.
+pub fn writable(path: &Path) -> Result<(), EngineError> {
+    let failed = |source| EngineError::Write { path: path.to_path_buf(), source };
+    let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+    match fs::metadata(&target) {
+        Ok(metadata) if metadata.is_dir() => Err(EngineError::Directory { path: path.to_path_buf() }),
+        // It is opened when it is written to: a pipe would wait for its reader.
+        Ok(metadata) if !metadata.is_file() => Ok(()),
+        _ => {
+            let partial = tempfile::Builder::new().prefix(".plimsoll-").tempfile_in(folder_of(&target));
+            partial.map(drop).map_err(failed)
+        }
+    }
+}
+
 /// Makes a directory, and those above it, readable by their owner alone. One that is there stays as it is.
 pub(crate) fn private_folder(folder: &Path) -> io::Result<()> {
     if folder.as_os_str().is_empty() || folder.is_dir() {

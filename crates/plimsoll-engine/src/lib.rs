@@ -31,7 +31,7 @@ pub use catalogue::{CatalogueFileError, CatalogueFiles};
 pub use compact::{CompactOptions, Compacted, Writing, compact, compact_by};
 pub use context::{Context, Large, LargeResult, Marks, Moment, Odd, Picture, context, picture};
 pub use error::EngineError;
-pub use file::{Input, change_in_place, write_whole};
+pub use file::{Input, change_in_place, writable, write_whole};
 pub use judge::{Judged, judge};
 pub use reduce::{Piece, Reductions};
 pub use report::{CountedBy, Outcome, Report};

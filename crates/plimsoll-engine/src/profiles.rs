@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt::{self, Write as _};
 use std::fs;
-use std::io;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use plimsoll::Bytes;
@@ -188,14 +188,26 @@ fn own_names(folder: Option<&Path>) -> Result<Vec<String>, ProfileError> {
     Ok(names)
 }
 
+/// Reads a file, if it is there. What is no regular file is refused before it is opened: a pipe would block, and a device
+/// never ends.
 fn text_of(path: &Path) -> Result<Option<String>, ProfileError> {
     let failed = |source| ProfileError::Read { path: path.to_owned(), source };
+    let refused = |reason: &str| failed(io::Error::new(io::ErrorKind::InvalidInput, reason));
+    let too_large = |size| ProfileError::TooLarge { path: path.to_owned(), size: Bytes(size) };
     match fs::metadata(path) {
-        Ok(about) if about.len() > LARGEST.0 => {
-            Err(ProfileError::TooLarge { path: path.to_owned(), size: Bytes(about.len()) })
+        Ok(about) if !about.is_file() => Err(refused("it is not a regular file")),
+        Ok(about) if about.len() > LARGEST.0 => Err(too_large(about.len())),
+        Ok(_) => {
+            let mut text = String::new();
+            let file = fs::File::open(path).map_err(failed)?;
+            file.take(LARGEST.0 + 1).read_to_string(&mut text).map_err(failed)?;
+            let size = Bytes::from(text.len());
+            if size > LARGEST { Err(too_large(size.0)) } else { Ok(Some(text)) }
         }
-        Ok(_) => fs::read_to_string(path).map(Some).map_err(failed),
-        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(None),
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            // A link that leads nowhere is found when the folder is listed.
+            if fs::symlink_metadata(path).is_ok() { Err(refused("the link leads to no file")) } else { Ok(None) }
+        }
         Err(error) => Err(failed(error)),
     }
 }
@@ -381,6 +393,26 @@ mod tests {
         fs::create_dir(folder.path().join("dir.toml")).unwrap();
         assert!(matches!(profile("dir", Some(folder.path())), Err(ProfileError::Read { .. })));
         assert_eq!(profiles(Some(folder.path())).iter().filter(|found| found.is_err()).count(), 2);
+    }
+
+    /// A pipe blocks whoever opens it, and a device never ends.
+    #[cfg(unix)]
+    #[test]
+    fn only_a_regular_file_is_opened() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let made = std::process::Command::new("mkfifo").arg(at("pipe.toml")).status().unwrap();
+        assert!(made.success());
+        std::os::unix::fs::symlink("/dev/zero", at("zero.toml")).unwrap();
+        std::os::unix::fs::symlink(at("gone"), at("dangling.toml")).unwrap();
+        fs::write(at("real"), "about = \"mine\"").unwrap();
+        std::os::unix::fs::symlink(at("real"), at("linked.toml")).unwrap();
+        let said = |name: &str| profile(name, Some(folder.path())).unwrap_err().to_string();
+        assert!(said("pipe").ends_with("it is not a regular file"), "{}", said("pipe"));
+        assert!(said("zero").ends_with("it is not a regular file"), "{}", said("zero"));
+        assert!(said("dangling").ends_with("dangling.toml: the link leads to no file"), "{}", said("dangling"));
+        assert_eq!(profile("linked", Some(folder.path())).unwrap().profile.about, "mine");
+        assert_eq!(profiles(Some(folder.path())).iter().filter(|found| found.is_err()).count(), 3);
     }
 
     proptest! {

@@ -1,5 +1,6 @@
 //! `plimsoll compact`: the compacted transcript, in the format it came in, and a report of what was done.
 
+use std::path::Path;
 use std::time::SystemTime;
 
 use anyhow::{Result, bail};
@@ -11,15 +12,16 @@ use plimsoll_engine::profiles::profile as profile_named;
 use plimsoll_engine::summarise::{Cancel, Choice};
 use plimsoll_engine::{
     CompactOptions, Compacted, EngineError, Outcome, Reductions, Report, Writing, change_in_place, compact,
-    compact_by, write_whole,
+    compact_by, writable, write_whole,
 };
+use plimsoll_store::Location;
 
 use crate::args::{CompactArgs, Global};
 use crate::cmd::summarizer::{Own, interruptible, show};
 use crate::output::{Output, bar, carried_counts, percent, plain, style};
 use crate::resolve::{
-    About as _, Done, Usage, catalogue, config, input, input_name, limit, named, output_path, parse_options,
-    profile_folder, store_of,
+    About as _, Done, Usage, catalogue, config, input, input_name, limit, location, named, output_path,
+    parse_options, profile_folder, store_of,
 };
 
 pub(crate) fn run(arguments: &CompactArgs, global: &Global, output: &mut Output) -> Result<Done> {
@@ -36,7 +38,16 @@ pub(crate) fn run(arguments: &CompactArgs, global: &Global, output: &mut Output)
         return Err(Usage("--in-place needs a FILE to change".to_owned()).into());
     }
     let out = output_path(arguments.output.as_ref(), file)?;
-    let store = if arguments.dry_run { None } else { Some(store_of(&config)?) };
+    let store = match (arguments.dry_run, &choice) {
+        (false, _) => Some(store_of(&config)?),
+        (true, Choice::Extract) => None,
+        // It is looked into for a summary that was written before.
+        (true, _) => store_of(&config).ok(),
+    };
+    let forgets = matches!(location(&config), Ok(Location::Memory));
+    if !arguments.dry_run {
+        changeable(file.filter(|_| arguments.in_place), out.as_deref())?;
+    }
 
     let progress = output.progress("reading");
     if let Some(path) = file.filter(|_| arguments.in_place && !arguments.force && !arguments.dry_run)
@@ -55,6 +66,7 @@ pub(crate) fn run(arguments: &CompactArgs, global: &Global, output: &mut Output)
         instructions: arguments.instructions.clone(),
         force: arguments.force,
         summary_only: arguments.summary_only,
+        dry_run: arguments.dry_run,
         profile,
         policy: config.policy(),
         catalogue: catalogue(global)?,
@@ -113,7 +125,7 @@ pub(crate) fn run(arguments: &CompactArgs, global: &Global, output: &mut Output)
         output.json(report)?;
         return Ok(done(report.outcome));
     }
-    let text = shown(&name, report, written.as_deref(), arguments.dry_run);
+    let text = shown(&name, report, written.as_deref(), arguments.dry_run, forgets);
     // Standard output carries the transcript, unless that goes elsewhere.
     let free = arguments.in_place || out.is_some() || arguments.dry_run;
     if report.outcome == Outcome::Infeasible {
@@ -129,12 +141,21 @@ pub(crate) fn run(arguments: &CompactArgs, global: &Global, output: &mut Output)
     Ok(done(report.outcome))
 }
 
+/// Looks whether the result can be written, before a model is asked, and paid, for it.
+fn changeable(in_place: Option<&Path>, out: Option<&Path>) -> Result<(), EngineError> {
+    match (in_place, out) {
+        (Some(file), _) if file.is_symlink() => Err(EngineError::SymbolicLink { path: file.to_path_buf() }),
+        (Some(path), _) | (None, Some(path)) => writable(path),
+        (None, None) => Ok(()),
+    }
+}
+
 fn done(outcome: Outcome) -> Done {
     if outcome == Outcome::Infeasible { Done::Infeasible } else { Done::Yes }
 }
 
 /// The report for a person.
-fn shown(name: &str, report: &Report, written: Option<&str>, dry_run: bool) -> String {
+fn shown(name: &str, report: &Report, written: Option<&str>, dry_run: bool, forgets: bool) -> String {
     let (bold, dim, accent, warn, end) = (style::BOLD, style::DIM, style::ACCENT, style::WARN, style::END);
     let model = report.model.as_deref().unwrap_or("unknown model");
     let mut text = format!(
@@ -196,6 +217,10 @@ fn shown(name: &str, report: &Report, written: Option<&str>, dry_run: bool) -> S
     if let Some(written) = written {
         text.push_str(&format!("wrote   {}\n", plain(written)));
     }
+    if forgets && report.artifact.is_some() {
+        text.push_str(&format!("{warn}gone{end}    what was removed: the store memory: ends with this command\n"));
+        return text;
+    }
     if let Some(artifact) = &report.artifact {
         text.push_str(&format!("recall  plimsoll recall {artifact}  {dim}# what was removed{end}\n"));
     }
@@ -236,7 +261,10 @@ fn summary_words(report: &Report, dry_run: bool) -> String {
         }
     }
     if report.calls == 0 && report.request.is_none() && !by.is_empty() && by != "extract" {
-        text.push_str(&format!("summary by {by}, written before for this very history; nobody was asked again\n"));
+        let asked = if dry_run { "nobody would be asked" } else { "nobody was asked again" };
+        text.push_str(&format!(
+            "summary by {by}, written before for this very history; {asked}  {dim}# another --instructions gets a new one{end}\n"
+        ));
     }
     if let Some(usage) = &report.usage {
         let calls = if report.calls == 1 { "1 call".to_owned() } else { format!("{} calls", report.calls) };

@@ -30,6 +30,9 @@ pub(crate) struct SummarizerArgs {
     /// The summarizer's context window in tokens, if it is known better
     #[arg(long, value_name = "TOKENS", value_parser = tokens)]
     pub(crate) summarizer_window: Option<u64>,
+    /// The most tokens that the summarizer can write, if it is known better
+    #[arg(long, value_name = "TOKENS", value_parser = tokens)]
+    pub(crate) summarizer_max_output: Option<u64>,
     /// The environment variable that holds the key [default: ANTHROPIC_API_KEY or OPENAI_API_KEY]
     #[arg(long, value_name = "NAME", conflicts_with = "summarizer_key_command")]
     pub(crate) summarizer_key_env: Option<String>,
@@ -84,7 +87,8 @@ impl SummarizerArgs {
         let base = self.summarizer_url.as_deref().or_else(|| config.summarizer_url());
         let remote = Remote::new(api, model, base).map_err(|error| usage(error.to_string()))?;
         let window = self.summarizer_window.map(Tokens).or_else(|| config.summarizer_window()).or(own.window);
-        let (window, max_output) = limits(own.catalogue, model, window, own.max_output, base);
+        let max_output = self.summarizer_max_output.map(Tokens).or(own.max_output);
+        let (window, max_output) = limits(own.catalogue, model, window, max_output, base);
         let mut patience = Patience::default();
         patience.total = Duration::from_secs(self.summarizer_timeout);
         let remote = remote.with_limits(window, max_output).with_key(self.key(config, variable(api)));
@@ -97,6 +101,7 @@ impl SummarizerArgs {
         let given = [
             (self.summarizer_url.is_some(), "--summarizer-url"),
             (self.summarizer_window.is_some(), "--summarizer-window"),
+            (self.summarizer_max_output.is_some(), "--summarizer-max-output"),
             (self.summarizer_key_env.is_some(), "--summarizer-key-env"),
             (self.summarizer_key_command.is_some(), "--summarizer-key-command"),
         ];
@@ -139,7 +144,9 @@ fn limits(
     let fallback = plimsoll::model::DEFAULT_LIMIT;
     let limits = resolve_limits(Some(&user), None, Some(&known), endpoint, fallback);
     let tokens = |limit: Option<&plimsoll::model::Limit>| limit.map(|limit| limit.tokens);
-    (tokens(limits.max_input.as_ref().or(limits.context_window.as_ref())), tokens(limits.max_output.as_ref()))
+    // How much a model writes is its own, wherever it runs; to ask for less than a server would give costs little.
+    let max_output = limits.max_output.as_ref().or(known.max_output.as_ref());
+    (tokens(limits.max_input.as_ref().or(limits.context_window.as_ref())), tokens(max_output))
 }
 
 /// Shows how far a summary is.
@@ -206,6 +213,15 @@ mod tests {
         assert!(private.0.is_none_or(|window| window <= Tokens(128_000)), "{private:?}");
         let said = limits("claude-sonnet-4-5", Some(Tokens(8_192)), Some("http://127.0.0.1:8080"));
         assert_eq!(said.0, Some(Tokens(8_192)));
+    }
+
+    #[test]
+    fn what_a_model_writes_at_most_is_known_wherever_it_runs() {
+        let most = |base| limits(&Catalogue::embedded(), "gpt-4o", None, None, base).1;
+        assert_eq!(most(Some("http://10.0.0.1/v1")), most(None));
+        assert!(most(None).is_some());
+        let said = limits(&Catalogue::embedded(), "gpt-4o", None, Some(Tokens(2_000)), Some("http://10.0.0.1/v1"));
+        assert_eq!(said.1, Some(Tokens(2_000)));
     }
 
     #[test]

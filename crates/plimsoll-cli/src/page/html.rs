@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use crate::output::is_hidden;
+
 /// HTML text. Only texts of the program itself enter it as markup, which the compiler sees to.
 #[derive(Debug, Default)]
 pub(super) struct Html(String);
@@ -55,11 +57,6 @@ impl Html {
     pub(super) fn into_string(self) -> String {
         self.0
     }
-}
-
-fn is_hidden(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
 }
 
 #[cfg(test)]

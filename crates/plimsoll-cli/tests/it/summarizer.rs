@@ -86,6 +86,41 @@ fn a_dry_run_shows_the_request_and_asks_nobody() {
 }
 
 #[test]
+fn a_dry_run_knows_of_a_summary_that_was_written_before() {
+    let (bench, server) = (Bench::new(), Server::start([stream(chat(&good(), "stop"))]));
+    let first = compact(&bench, &server, "openai:gpt-4o-mini", &["-o", "out.json", "--json"]).code(0).json();
+    let told = compact(&bench, &server, "openai:gpt-4o-mini", &["--dry-run"]).code(0).out();
+    assert!(
+        told.contains("summary by openai:gpt-4o-mini, written before") && told.contains("nobody would be asked"),
+        "{told}"
+    );
+    let report = compact(&bench, &server, "openai:gpt-4o-mini", &["--dry-run", "--json"]).code(0).json();
+    assert_eq!((&report["tokens_after"], report["request"].is_null()), (&first["tokens_after"], true));
+    // Whoever says what it is to heed gets another one.
+    let other = ["--dry-run", "--instructions", "the stripes"];
+    assert!(compact(&bench, &server, "openai:gpt-4o-mini", &other).code(0).out().contains("would ask"));
+    assert_eq!(server.seen().len(), 1);
+}
+
+#[test]
+fn nobody_is_asked_for_what_could_not_be_written() {
+    let (bench, server) = (Bench::new(), Server::start([]));
+    for out in ["no/such/folder.json", "."] {
+        let ran = compact(&bench, &server, "openai:gpt-4o-mini", &["-o", out]);
+        assert!(!ran.0.status.success() && ran.err().contains(out), "{}", ran.err());
+    }
+    assert!(server.seen().is_empty());
+}
+
+#[test]
+fn a_store_that_ends_with_the_command_is_recalled_from_by_nobody() {
+    let (bench, server) = (Bench::new(), Server::start([stream(chat(&good(), "stop"))]));
+    let told =
+        compact(&bench, &server, "openai:gpt-4o-mini", &["-o", "out.json", "--store", "memory:"]).code(0).out();
+    assert!(!told.contains("plimsoll recall") && told.contains("the store memory: ends with this command"), "{told}");
+}
+
+#[test]
 fn a_model_that_does_not_deliver_is_replaced_by_the_extract_which_says_why() {
     let refused = whole("401 Unauthorized", &[], r#"{"error":{"message":"bad key sk-canary-0123456789"}}"#);
     let (bench, server) = (Bench::new(), Server::start([refused]));

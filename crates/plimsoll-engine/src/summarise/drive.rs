@@ -1,17 +1,19 @@
 //! `summarise`: from a plan to a summary that can take its place: asked for, judged, asked for once more, or extracted.
 
+mod asking;
+
 use std::fmt;
 
 use plimsoll::Tokens;
-use plimsoll::budget::{Count as _, Counting, Measure};
+use plimsoll::budget::Measure;
 use plimsoll::compact::{
-    self, Carried, Form, Ledger, Obstacle, Profile, Reason, RequestError, Shrunk, Summarise, SummaryJob, Verdict,
+    self, Carried, Form, Ledger, Obstacle, Profile, Reason, RequestError, Shrunk, Summarise, Verdict,
 };
-use plimsoll::model::DEFAULT_LIMIT;
 use plimsoll::transcript::Usage;
-use plimsoll::wire::{Document, OverflowKind};
+use plimsoll::wire::Document;
 use serde::Serialize;
 
+use self::asking::{Asking, Learnt};
 use super::call::call;
 use super::extract::of_job;
 use super::{Answer, Cancel, Progress, Service, Summariser, SummariserError, SummaryRequest};
@@ -150,7 +152,8 @@ pub fn request(service: &Service, job: &Job<'_>) -> Option<Result<compact::Summa
 ///
 /// A model's answer is taken only if it is [accepted](plimsoll::compact::accept). One that is not is asked for once more,
 /// with the reason; then, and when the service fails, the extract stands in, and the summary says why. Where the service
-/// says that the request was too long for it, it is asked once more with as much less.
+/// says that the request was too long for it, it is asked once more with as much less; likewise where it says how much it
+/// writes at most, or how the limit of the answer is called.
 ///
 /// # Errors
 /// [`Aborted`] if it was cancelled, and never anything else: there is always a summary.
@@ -170,7 +173,7 @@ pub async fn summarise(
             Err(error) => Ok(account.fall_back(job, service, error.to_string(), progress)),
         };
     };
-    let (mut retry, mut shortened) = (None, false);
+    let (mut retry, mut learnt) = (None, Learnt::default());
     loop {
         let prompt = match asking.request(job, retry.as_ref()) {
             Ok(prompt) => prompt,
@@ -194,8 +197,7 @@ pub async fn summarise(
             Err(SummariserError::Cancelled) => return Err(Aborted),
             Err(error) => {
                 account.add(error.usage());
-                if !shortened && asking.shorten(&error, &prompt) {
-                    shortened = true;
+                if asking.learn(&error, &prompt, &mut learnt) {
                     progress(Progress::Rejected { reason: error.to_string() });
                     continue;
                 }
@@ -216,70 +218,6 @@ pub async fn summarise(
         progress(Progress::Rejected { reason: reason.to_string() });
         retry = Some(reason);
     }
-}
-
-/// A model that is asked, and what it is asked.
-struct Asking<'a> {
-    job: SummaryJob<'a>,
-    api: compact::Api,
-    model: &'a str,
-    window: Tokens,
-    max_output: Option<Tokens>,
-    continues: bool,
-    counting: Counting,
-}
-
-impl<'a> Asking<'a> {
-    fn of(service: &'a Service, job: &Job<'a>) -> Option<Self> {
-        let (api, model) = service.api.zip(service.model.as_deref())?;
-        Some(Self {
-            job: SummaryJob::new(job.document, job.plan, job.profile, job.instructions, job.count),
-            api,
-            model,
-            window: service.window.unwrap_or(DEFAULT_LIMIT),
-            max_output: service.max_output,
-            continues: service.continues,
-            counting: Counting::for_model(Some(model)),
-        })
-    }
-
-    fn request(&self, job: &Job<'_>, retry: Option<&Reason>) -> Result<compact::SummaryRequest, RequestError> {
-        let to = compact::Summariser {
-            api: self.api,
-            model: self.model,
-            window: self.window,
-            max_output: self.max_output,
-            carries_conversation: self.continues,
-            stream: true,
-        };
-        self.job.request(job.measure, &to, retry, &|text| self.counting.text(text))
-    }
-
-    /// Learns from an answer that a request was too long: how much the model really takes, by our own count.
-    fn shorten(&mut self, error: &SummariserError, sent: &compact::SummaryRequest) -> bool {
-        let SummariserError::Overflow { overflow, .. } = error else { return false };
-        if overflow.kind != OverflowKind::Tokens {
-            return false;
-        }
-        let ours = sent.input + sent.output;
-        // The server counts otherwise than we do: its limit is brought to our measure by how much it was off.
-        let window = match (overflow.tokens, overflow.limit) {
-            (Some(theirs), Some(limit)) if theirs > limit => {
-                let whole = if theirs >= sent.input + sent.output { ours } else { sent.input };
-                Tokens(scaled(limit.0, whole.0, theirs.0))
-            }
-            (_, Some(limit)) => limit.min(Tokens(ours.0 / 2)),
-            (_, None) => Tokens(ours.0 / 2),
-        };
-        // Less than it says, since what is left out is chosen by estimates; and never more than before.
-        self.window = Tokens(window.0 / 10 * 9).min(Tokens(self.window.0.saturating_sub(1)));
-        true
-    }
-}
-
-fn scaled(number: u64, by: u64, of: u64) -> u64 {
-    let scaled = u128::from(number) * u128::from(by) / u128::from(of.max(1));
-    u64::try_from(scaled).unwrap_or(u64::MAX).min(number)
 }
 
 /// What has been spent so far.

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use plimsoll::Bytes;
 use plimsoll::transcript::Usage;
 use plimsoll::wire::{Overflow, OverflowKind};
+use plimsoll::{Bytes, Tokens};
 
 use super::{Answer, Stop};
 
@@ -27,7 +27,8 @@ pub enum SummariserError {
     },
     /// No connection could be made, after retries.
     #[error(
-        "{endpoint} cannot be reached ({attempts} tries): {reason}; is the address right, and the server running?"
+        "{endpoint} cannot be reached ({}): {reason}; is the address right, and the server running?",
+        tries(*attempts)
     )]
     Unreachable {
         /// Where.
@@ -67,6 +68,16 @@ pub enum SummariserError {
         /// What happened. It holds nothing that the command printed on its standard output.
         reason: String,
     },
+    /// The key cannot be sent.
+    #[error(
+        "the key for {endpoint} cannot be sent: it holds characters that no header can carry; check {key_source}"
+    )]
+    KeyUnusable {
+        /// For where.
+        endpoint: String,
+        /// Where the key came from.
+        key_source: String,
+    },
     /// The key was refused.
     #[error("{endpoint} refuses the key (status {status}){}; check {key_source}", words(said))]
     KeyRefused {
@@ -95,7 +106,7 @@ pub enum SummariserError {
         said: String,
     },
     /// Too many requests, still, after retries.
-    #[error("{endpoint} limits the rate of requests (status {status}, {attempts} tries){}{}; try again later", words(said), again(*retry_after))]
+    #[error("{endpoint} limits the rate of requests (status {status}, {}){}{}; try again later", tries(*attempts), words(said), again(*retry_after))]
     RateLimited {
         /// Where.
         endpoint: String,
@@ -108,8 +119,21 @@ pub enum SummariserError {
         /// What the server said.
         said: String,
     },
+    /// What the key may spend is used up. Waiting brings nothing back.
+    #[error(
+        "{endpoint} says that what the key may spend is used up (status {status}){}; check the account, or give another --summarizer",
+        words(said)
+    )]
+    Unpaid {
+        /// Where.
+        endpoint: String,
+        /// Its answer's status.
+        status: u16,
+        /// What the server said.
+        said: String,
+    },
     /// The server cannot serve now, still, after retries.
-    #[error("{endpoint} cannot serve now (status {status}, {attempts} tries){}; try again later", words(said))]
+    #[error("{endpoint} cannot serve now (status {status}, {}){}; try again later", tries(*attempts), words(said))]
     Unavailable {
         /// Where.
         endpoint: String,
@@ -133,8 +157,31 @@ pub enum SummariserError {
         /// What the server said of it, in numbers.
         overflow: Overflow,
     },
+    /// The model writes less at most than it was to be allowed.
+    #[error("{model} at {endpoint} writes at most {} tokens; give that as --summarizer-max-output", limit.0)]
+    OutputLimit {
+        /// Where.
+        endpoint: String,
+        /// The model.
+        model: String,
+        /// How much it writes.
+        limit: Tokens,
+    },
+    /// The limit of the answer has to go by another name.
+    #[error(
+        "{endpoint} takes the limit of the answer as `{name}` only{}; is that the base address of this kind of service?",
+        words(said)
+    )]
+    OutputName {
+        /// Where.
+        endpoint: String,
+        /// The name.
+        name: &'static str,
+        /// What the server said.
+        said: String,
+    },
     /// The request was refused for another reason.
-    #[error("{endpoint} refuses the request (status {status}){}", words(said))]
+    #[error("{endpoint} refuses the request (status {status}){}; {}", words(said), refused_next(*status))]
     Refused {
         /// Where.
         endpoint: String,
@@ -174,7 +221,7 @@ pub enum SummariserError {
         said: String,
     },
     /// It took too long.
-    #[error("{endpoint}: {waited} within {limit:?}; try again, or allow more time")]
+    #[error("{endpoint}: {waited} within {limit:?}; try again{}", more_time(*waited))]
     Timeout {
         /// Where.
         endpoint: String,
@@ -314,6 +361,27 @@ fn words(said: &str) -> String {
     if said.is_empty() { String::new() } else { format!(": {said}") }
 }
 
+/// What to do about a refusal that says no more than its words.
+const fn refused_next(status: u16) -> &'static str {
+    match status {
+        501 | 505 => "is that the base address of this kind of service?",
+        _ => {
+            "check the model's name, its --summarizer-window and --summarizer-max-output, or give another --summarizer"
+        }
+    }
+}
+
+const fn more_time(waited: Waited) -> &'static str {
+    match waited {
+        Waited::Whole => ", or allow more with --summarizer-timeout",
+        Waited::Connection | Waited::NextPart => "",
+    }
+}
+
+fn tries(attempts: u32) -> String {
+    if attempts == 1 { "1 try".to_owned() } else { format!("{attempts} tries") }
+}
+
 fn again(after: Option<Duration>) -> String {
     after.map(|after| format!("; it asks to wait {} s", after.as_secs())).unwrap_or_default()
 }
@@ -330,8 +398,6 @@ fn sizes(overflow: &Overflow) -> String {
 
 #[cfg(test)]
 mod tests {
-    use plimsoll::Tokens;
-
     use super::*;
 
     #[test]
@@ -373,7 +439,7 @@ mod tests {
         https://api.example.com/v1/messages refuses the key (status 401): invalid x-api-key; check ANTHROPIC_API_KEY
         https://api.example.com/v1/messages limits the rate of requests (status 429, 4 tries); it asks to wait 30 s; try again later
         the request is too long for m at https://api.example.com/v1/messages (9000 tokens, it takes 8192); give a model with a larger window, or its window with --summarizer-window
-        https://api.example.com/v1/messages: nothing more came within 60s; try again, or allow more time
+        https://api.example.com/v1/messages: nothing more came within 60s; try again
         ");
     }
 

@@ -152,10 +152,18 @@ fn judge(answer: &Answer<'_>, expected: &Expected<'_>) -> Result<Accepted, Reaso
             return Err(Reason::Grown { tokens, previous, bound });
         }
     }
-    let sections = match Sections::read(&summary, expected.profile, expected.language) {
+    let read = |summary| Sections::read(summary, expected.profile, expected.language);
+    let sections = match read(&summary) {
         Ok(sections) => sections,
-        Err(0) => return Err(Reason::Continued),
-        Err(found) => return Err(Reason::Headings { found }),
+        Err(found) => {
+            let in_code = signs::without_fences(&summary);
+            let in_code = read(&in_code).map_or_else(|found| found, |_| 9);
+            return Err(match found {
+                _ if in_code > found.max(4) => Reason::InCode,
+                0 if !signs::has_headings(&summary) => Reason::Continued,
+                found => Reason::Headings { found },
+            });
+        }
     };
     if sections.last().is_some_and(signs::goes_on) {
         return Err(Reason::Continued);

@@ -110,7 +110,10 @@ impl<'j> SummaryJob<'j> {
         count: &dyn Fn(&str) -> Tokens,
     ) -> Result<SummaryRequest, RequestError> {
         let removed = self.summarise.removed.clone();
-        summary_request(self.document, removed, measure, &self.prompt(retry), to, count)
+        let mut prompt = self.prompt(retry);
+        // The draft comes out of what the model can write too.
+        prompt.bound = prompt.bound.min(Tokens(to.max_output.unwrap_or(Tokens::MAX).0 / 4 * 3));
+        summary_request(self.document, removed, measure, &prompt, to, count)
     }
 
     /// Decides whether an answer is taken; see [`accept`].

@@ -32,7 +32,7 @@ pub use document::{Document, Entry, ParseOptions, parse};
 pub use grown::{Grown, MessageSpans};
 pub use json::{JsonError, Kind, MAX_DEPTH, Tape, Value};
 pub use oddity::{Oddity, OddityKind, ParseError};
-pub use overflow::{Overflow, OverflowKind, overflow};
+pub use overflow::{OutputRefused, Overflow, OverflowKind, output_refused, overflow};
 pub use replace::Replace;
 pub(crate) use rewrite::without;
 pub use rewrite::{Rewrite, RewriteError};

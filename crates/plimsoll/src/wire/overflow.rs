@@ -1,7 +1,11 @@
 //! `overflow`: whether a provider's answer says that the request was too long, and by how much.
 
+mod output;
+
 use super::{Kind, Tape, Text, Value};
 use crate::units::Tokens;
+
+pub use output::{OutputRefused, output_refused};
 
 /// A request was too long for its model, or too large for the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use std::sync::Mutex;
 use std::task::{Context, Poll, Waker};
 
 use plimsoll::compact::Api;
-use plimsoll::wire::{Overflow, Stop};
+use plimsoll::wire::{Overflow, OverflowKind, Stop};
 
 use super::*;
 use crate::summarise::sample::{good, with_job};

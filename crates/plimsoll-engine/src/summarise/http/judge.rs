@@ -4,7 +4,7 @@ use std::error::Error as _;
 use std::time::{Duration, SystemTime};
 
 use plimsoll::Bytes;
-use plimsoll::wire::{Overflow, StreamFailure, Tape, Value, overflow};
+use plimsoll::wire::{OutputRefused, Overflow, StreamFailure, Tape, Value, output_refused, overflow};
 use plimsoll_store::tls;
 use reqwest::Url;
 
@@ -15,6 +15,10 @@ use crate::summarise::{SummariserError, Waited};
 
 /// The most that is told of what a server said, in characters.
 const SAID: usize = 300;
+
+/// How long a key must be to be taken out of what is told, in characters. A shorter one is a word that local servers are
+/// given for form's sake, and stands in other words.
+const LEAST_MASKED: usize = 8;
 
 /// A try that brought no answer.
 #[derive(Debug, PartialEq, Eq)]
@@ -97,7 +101,7 @@ impl Judge<'_> {
         Self::end(SummariserError::NotUnderstood {
             endpoint: self.endpoint(),
             status,
-            content_type: content_type.chars().filter(|c| !c.is_control()).take(80).collect(),
+            content_type: content_type.chars().filter(|c| !is_hidden(*c)).take(80).collect(),
             reason: self.clean(reason),
         })
     }
@@ -110,13 +114,17 @@ impl Judge<'_> {
         let kind = failure.kind.to_ascii_lowercase();
         let passing =
             ["overloaded", "rate_limit", "unavailable", "server_error", "api_error", "timeout", "exhausted"];
-        let passing = untouched && passing.iter().any(|word| kind.contains(word)) && !kind.contains("quota");
+        let passing = untouched && passing.iter().any(|word| kind.contains(word));
         let said = match (failure.kind.as_str(), failure.said.as_str()) {
             ("", said) => said.to_owned(),
             (kind, "") => kind.to_owned(),
             (kind, said) => format!("{kind}: {said}"),
         };
-        let error = SummariserError::Failed { endpoint: self.endpoint(), said: self.clean(&said) };
+        let (endpoint, said) = (self.endpoint(), self.clean(&said));
+        if kind.contains("quota") {
+            return Self::end(SummariserError::Unpaid { endpoint, status: 200, said });
+        }
+        let error = SummariserError::Failed { endpoint, said };
         Box::new(Failure { error, passing, asked: None })
     }
 
@@ -130,6 +138,15 @@ impl Judge<'_> {
         let (said, code) = said(body);
         let said = self.clean(&said);
         let about_rate = is_about_rate(body);
+        match output_refused(status, body) {
+            Some(OutputRefused::TooMuch(limit)) => {
+                return Self::end(SummariserError::OutputLimit { endpoint, model: self.model.to_owned(), limit });
+            }
+            Some(OutputRefused::Named(name)) => {
+                return Self::end(SummariserError::OutputName { endpoint, name, said });
+            }
+            _ => {}
+        }
         match status {
             300..=399 => {
                 let to = refusal.location.map_or_else(|| "nowhere".to_owned(), |to| address::shown(base, to));
@@ -147,18 +164,20 @@ impl Judge<'_> {
             400 | 422 if is_about_model(&code, &said) => {
                 Self::end(SummariserError::NotFound { endpoint, model: self.model.to_owned(), status, said })
             }
+            _ if status == 402 || is_about_money(&code, body) => {
+                Self::end(SummariserError::Unpaid { endpoint, status, said })
+            }
             _ if status == 429 || (status == 413 && about_rate) => {
                 let asked = retry_after(refusal.retry_after, refusal.retry_after_ms, now);
                 let error = SummariserError::RateLimited { endpoint, status, attempts: 1, retry_after: asked, said };
-                // Money that is used up does not come back by waiting.
-                let passing = !is_about_money(&code, body);
-                Box::new(Failure { error, passing, asked })
+                Box::new(Failure { error, passing: true, asked })
             }
+            // A server that does not know the method will not learn it.
+            501 | 505 => Self::end(SummariserError::Refused { endpoint, status, said }),
             408 | 425 | 500..=599 => {
                 let asked = retry_after(refusal.retry_after, refusal.retry_after_ms, now);
                 let error = SummariserError::Unavailable { endpoint, status, attempts: 1, said };
-                // A server that does not know the method will not learn it.
-                Box::new(Failure { error, passing: !matches!(status, 501 | 505), asked })
+                Box::new(Failure { error, passing: true, asked })
             }
             _ => Self::end(SummariserError::Refused { endpoint, status, said }),
         }
@@ -171,11 +190,12 @@ impl Judge<'_> {
     /// Makes what came from outside fit to be shown: on one line, bounded, without the key.
     pub(super) fn clean(&self, text: &str) -> String {
         let mut text = text.to_owned();
-        for secret in self.secrets.iter().map(Secret::reveal).filter(|secret| !secret.is_empty()) {
+        for secret in self.secrets.iter().map(Secret::reveal).filter(|secret| secret.chars().count() >= LEAST_MASKED)
+        {
             text = text.replace(secret, "[key]");
         }
         let words: Vec<&str> =
-            text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|w| !w.is_empty()).collect();
+            text.split(|c: char| c.is_whitespace() || is_hidden(c)).filter(|w| !w.is_empty()).collect();
         let line = words.join(" ");
         let mut short: String = line.chars().take(SAID).collect();
         if short.len() < line.len() {
@@ -183,6 +203,12 @@ impl Judge<'_> {
         }
         short
     }
+}
+
+/// Whether a character is not seen but acts: controls, and what turns the direction of a line.
+fn is_hidden(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
 }
 
 fn deepest(error: &reqwest::Error) -> String {

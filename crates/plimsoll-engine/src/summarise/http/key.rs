@@ -5,6 +5,8 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
+#[cfg(unix)]
+use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::AsyncReadExt as _;
 use tokio::process::Command;
 use tokio::sync::OnceCell;
@@ -99,16 +101,39 @@ impl Key {
     }
 }
 
+/// Whether a terminal may ask for a password, which only what is in its foreground can read; Ctrl-C then ends all of that.
+#[cfg(unix)]
+fn has_terminal() -> bool {
+    std::fs::File::open("/dev/tty").is_ok()
+}
+
+/// The processes that a command started: where it is not waited for to its end, they end with it.
+#[cfg(unix)]
+struct Group(Option<Pid>);
+
+#[cfg(unix)]
+impl Drop for Group {
+    fn drop(&mut self) {
+        if let Some(group) = self.0 {
+            let _ = kill_process_group(group, Signal::TERM);
+        }
+    }
+}
+
 /// Runs a command, and gives the first line that it prints.
 async fn printed(line: &str) -> Result<Secret, String> {
     let (shell, option) = if cfg!(windows) { ("cmd", "/C") } else { ("sh", "-c") };
-    let mut child = Command::new(shell)
-        .args([option, line])
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .kill_on_drop(true)
-        .spawn()
-        .map_err(|error| format!("the shell cannot be started: {error}"))?;
+    let mut command = Command::new(shell);
+    command.args([option, line]).stdin(Stdio::null()).stdout(Stdio::piped()).kill_on_drop(true);
+    #[cfg(unix)]
+    let alone = !has_terminal();
+    #[cfg(unix)]
+    if alone {
+        command.process_group(0);
+    }
+    let mut child = command.spawn().map_err(|error| format!("the shell cannot be started: {error}"))?;
+    #[cfg(unix)]
+    let mut group = Group(child.id().filter(|_| alone).and_then(|id| Pid::from_raw(i32::try_from(id).ok()?)));
     let mut text = Vec::new();
     let reading = async {
         if let Some(output) = child.stdout.take() {
@@ -121,6 +146,10 @@ async fn printed(line: &str) -> Result<Secret, String> {
         Ok(Err(error)) => return Err(format!("it cannot be run: {error}")),
         Ok(Ok(status)) => status,
     };
+    #[cfg(unix)]
+    {
+        group.0 = None;
+    }
     if !status.success() {
         return Err(format!("it ended with {status}"));
     }
@@ -162,6 +191,38 @@ mod tests {
             assert_eq!(get(&key).unwrap(), Some(Secret::new("sk-2")));
         }
         assert_eq!(std::fs::read_to_string(log).unwrap(), "run\n");
+    }
+
+    #[test]
+    fn what_a_command_started_ends_with_it() {
+        if has_terminal() {
+            return;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let pid = folder.path().join("pid");
+        let key = Key::of_command(format!("sleep 100 & echo $! >'{}'; wait", pid.display()));
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let started = || std::fs::read_to_string(&pid).ok().and_then(|text| text.trim().parse().ok());
+        let pid: i32 = runtime.block_on(async {
+            let asked = key.get("https://h.example");
+            tokio::pin!(asked);
+            loop {
+                assert!(timeout(Duration::from_millis(20), &mut asked).await.is_err());
+                if let Some(pid) = started() {
+                    return pid;
+                }
+            }
+        });
+        let gone = || rustix::process::test_kill_process(Pid::from_raw(pid).unwrap()).is_err();
+        // What nobody waits for any more may be left as a zombie for a moment.
+        let ended = || std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| stat.contains(") Z "));
+        for _ in 0..200 {
+            if gone() || ended() {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        panic!("it goes on");
     }
 
     #[test]

@@ -181,9 +181,9 @@ impl Remote {
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream, application/json"));
         let secret = |text: String| {
-            let unusable = |_| SummariserError::KeyCommand {
+            let unusable = |_| SummariserError::KeyUnusable {
                 endpoint: self.address.shown().to_owned(),
-                reason: "it holds characters that no header can carry".to_owned(),
+                key_source: self.key.named(),
             };
             let mut value = HeaderValue::from_str(&text).map_err(unusable)?;
             value.set_sensitive(true);

@@ -8,7 +8,7 @@ use plimsoll::compact::Api;
 use plimsoll::wire::{Format, MAX_FRAME, StreamEnd, StreamReader, Streamed, read_response};
 use reqwest::Response;
 use reqwest::header::{CONTENT_TYPE, HeaderName, LOCATION, RETRY_AFTER};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use super::judge::{Failure, Judge, Refusal};
 use super::pace::Pace;
@@ -23,7 +23,7 @@ const LONGEST: Bytes = Bytes(2 << 20);
 /// How much of a refusal is read.
 const REFUSAL: usize = 64 << 10;
 
-/// How long is waited for what follows the end of an answer: usage, and the mark that nothing follows.
+/// How long is waited in all for what follows the end of an answer: usage, and the mark that nothing follows.
 const AFTERWARDS: Duration = Duration::from_secs(5);
 
 /// How often it is told how much has been written, in bytes of text.
@@ -59,8 +59,13 @@ pub(super) async fn answer(
     }
     let mut reading = Reading::new(api, status, content_type);
     let mut told = 0;
+    // When what follows the end must have come, however it trickles.
+    let mut over: Option<Instant> = None;
     loop {
-        let patience = if reading.has_ended() { silence.min(AFTERWARDS) } else { silence };
+        let patience = over.map_or(silence, |over| over.saturating_duration_since(Instant::now()));
+        if patience.is_zero() && over.is_some() {
+            break;
+        }
         let chunk = match timeout(patience, response.chunk()).await {
             // What was to come after the end may be missing.
             Err(_) | Ok(Err(_)) if reading.has_ended() => break,
@@ -80,6 +85,9 @@ pub(super) async fn answer(
         }
         if reading.stream.is_over() {
             break;
+        }
+        if over.is_none() && reading.has_ended() {
+            over = Some(Instant::now() + silence.min(AFTERWARDS));
         }
     }
     reading.finish(judge)

@@ -198,7 +198,10 @@ fn tries_are_bounded() {
     assert!(came.answer.unwrap_err().to_string().contains("asks to wait 3600 s"));
     let (came, requests) =
         ask_chat([whole("429 Too Many Requests", &[], r#"{"error":{"code":"insufficient_quota","message":"pay"}}"#)]);
-    assert_eq!((came.kind().as_str(), requests), ("RateLimited", 1), "waiting brings no money back");
+    assert_eq!((came.kind().as_str(), requests), ("Unpaid", 1), "waiting brings no money back");
+    let (came, _) = ask_chat([whole("501 Not Implemented", &[], "")]);
+    let said = came.answer.unwrap_err().to_string();
+    assert!(!said.contains("later") && said.contains("status 501"), "{said}");
 }
 
 #[test]
@@ -250,7 +253,12 @@ fn a_slow_answer_is_waited_for_as_long_as_it_comes_but_not_for_ever() {
     let server = Server::start([drops(60)]);
     let short = Patience { total: Duration::from_millis(250), ..patience() };
     let came = ask_with(Api::OpenaiChat, &server.url(), short, &Cancel::default());
-    assert!(came.answer.unwrap_err().to_string().contains("no whole answer within 250ms"));
+    assert!(
+        came.answer
+            .unwrap_err()
+            .to_string()
+            .contains("no whole answer within 250ms; try again, or allow more with --summarizer-timeout")
+    );
     server.wait_for_gone(1);
 }
 
@@ -452,6 +460,10 @@ fn a_server_that_keeps_the_connection_open_after_the_end_is_not_waited_for() {
     let unmarked = unmarked.split("data: {\"choices\":[],").next().unwrap();
     let reply = vec![head("text/event-stream"), part(unmarked), Act::Hang];
     assert_eq!(ask_chat([reply]).0.text(), "done");
+    // Signs of life that go on for longer than a call may take are no reason to wait for more.
+    let mut trickle = vec![head("text/event-stream"), part(unmarked)];
+    trickle.extend((0..300).flat_map(|_| [Act::Wait(Duration::from_millis(100)), part(": ping\n\n")]));
+    assert_eq!(ask_chat([trickle]).0.text(), "done");
 }
 
 #[test]
@@ -494,6 +506,45 @@ fn driven_from_end_to_end_a_bad_answer_is_asked_for_again_and_a_dead_server_ends
 }
 
 #[test]
+fn what_a_refusal_says_of_the_limit_of_the_answer_is_heeded_once() {
+    let refusal = |message: &str| {
+        whole("400 Bad Request", &[], &serde_json::json!({"error": {"message": message}}).to_string())
+    };
+    let drive = |model: &str, replies: Vec<Reply>| -> (Summary, Server) {
+        let server = Server::start(replies);
+        let remote = Remote::new(Api::OpenaiChat, model, Some(&server.url())).unwrap();
+        let summary = with_job("big", |job| run(summarise(&remote, job, &Cancel::default(), &|_| {})).unwrap());
+        (summary, server)
+    };
+    let too_large = || refusal("max_tokens is too large: 20000. This model supports at most 1024 completion tokens.");
+    let renamed =
+        || refusal("Unsupported parameter: 'max_tokens' is not supported. Use 'max_completion_tokens' instead.");
+    let (summary, server) = drive("small", vec![too_large(), renamed(), stream(chat(&good(), "stop"))]);
+    assert_eq!((summary.by.as_str(), summary.calls), ("openai:small", 3), "{:?}", summary.fallback);
+    assert_eq!(summary.asked.unwrap().max_output, Tokens(1_024));
+    let bodies: Vec<serde_json::Value> = server.seen().iter().map(server::Seen::json).collect();
+    assert_eq!((&bodies[0]["max_tokens"], &bodies[1]["max_tokens"]), (&20_000.into(), &1_024.into()));
+    assert_eq!(
+        (&bodies[2]["max_tokens"], &bodies[2]["max_completion_tokens"]),
+        (&serde_json::Value::Null, &1_024.into())
+    );
+    let said = String::from_utf8_lossy(&server.seen()[1].body).into_owned();
+    assert!(said.contains("610 tokens"), "a summary must leave room for its draft");
+    // The conversation itself is asked otherwise in the same way.
+    let (summary, server) = drive("big", vec![renamed(), stream(chat(&good(), "stop"))]);
+    assert_eq!(summary.by, "openai:big", "{:?}", summary.fallback);
+    assert!(server.seen()[1].body.starts_with(br#"{"model":"big","max_completion_tokens":"#));
+    // A second refusal of the same kind ends it, and says what to do.
+    let (summary, server) = drive("small", vec![too_large(), too_large()]);
+    assert_eq!((summary.by.as_str(), server.seen().len()), ("extract", 2));
+    assert!(
+        summary.fallback.unwrap().reason.contains("writes at most 1024 tokens; give that as --summarizer-max-output")
+    );
+    let (summary, server) = drive("small", vec![renamed(), renamed()]);
+    assert_eq!((summary.by.as_str(), server.seen().len()), ("extract", 2));
+}
+
+#[test]
 fn a_key_is_in_no_debug_output() {
     let key = Key::of_environment("OPENAI_API_KEY", Some("sk-canary"));
     let remote = Remote::new(Api::OpenaiChat, "m", Some("http://user:canary@127.0.0.1:1/v1")).unwrap().with_key(key);
@@ -525,4 +576,5 @@ fn a_key_that_no_header_can_carry_is_refused_without_being_shown() {
     let remote = Remote::new(Api::OpenaiChat, "m", Some("http://127.0.0.1:1")).unwrap();
     let error = remote.headers(Some(&Secret::new("sk-canary\nx"))).unwrap_err();
     assert!(!format!("{error} {error:?}").contains("canary"), "{error}");
+    assert!(error.to_string().ends_with("no header can carry; check OPENAI_API_KEY"), "{error}");
 }

@@ -16,8 +16,8 @@ pub enum Reason {
     /// Nothing is left of it.
     #[error("the answer is empty")]
     Empty,
-    /// It ends inside its draft.
-    #[error("the answer ends inside its draft, before any summary")]
+    /// It ends inside its draft, or its reasoning.
+    #[error("the answer ends inside its draft or its reasoning, before any summary")]
     DraftOnly,
     /// It was cut off at the output limit.
     #[error("the answer was cut off at its length limit")]
@@ -37,6 +37,9 @@ pub enum Reason {
         /// How many there are in order.
         found: usize,
     },
+    /// The headings stand in a code block, where they are none.
+    #[error("the sections of the summary stand in a code block")]
+    InCode,
     /// No section says anything.
     #[error("no section of the summary says anything")]
     Skeleton,
@@ -81,7 +84,7 @@ impl Reason {
         match self {
             Self::Empty => "It held no summary. Write the nine sections between `<summary>` and `</summary>`.".to_owned(),
             Self::DraftOnly => {
-                "It ended inside the draft. Keep the draft to a few notes, close it with `</analysis>`, and write the summary.".to_owned()
+                "It ended before the summary began. Keep reasoning and draft to a few notes, close it with `</analysis>`, and write the summary.".to_owned()
             }
             Self::Length => {
                 "It was cut off because it was too long. Keep the draft to a few lines, and each section shorter.".to_owned()
@@ -98,6 +101,9 @@ impl Reason {
             Self::Headings { found } => format!(
                 "It had {found} of the nine numbered headings in order. Write all nine, `## 1.` to `## 9.`, in order, even where a section has nothing to tell."
             ),
+            Self::InCode => {
+                "Its sections stood in a code block. Write them as plain text between `<summary>` and `</summary>`, with no code block around them.".to_owned()
+            }
             Self::Skeleton => {
                 "Its sections said nothing. The conversation is there to be read: fill the sections with what was asked, done and found in it.".to_owned()
             }

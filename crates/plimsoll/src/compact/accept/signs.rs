@@ -71,6 +71,17 @@ fn has_summary(raw: &str) -> bool {
     raw.contains("\n## ") || raw.to_ascii_lowercase().contains("<summary")
 }
 
+/// A text whose code blocks are none: without the lines that fence them.
+pub(super) fn without_fences(text: &str) -> String {
+    let fences = |line: &&str| ["```", "~~~"].iter().any(|mark| line.trim_start().starts_with(mark));
+    text.split_inclusive('\n').filter(|line| !fences(line)).collect()
+}
+
+/// Whether a text is in sections, however they are called.
+pub(super) fn has_headings(text: &str) -> bool {
+    outside_code(text).lines().filter(|line| line.starts_with("# ") || line.starts_with("##")).count() >= 3
+}
+
 /// How calls of tools begin where models write them as text. They count at the start of a line only: a summary may well
 /// speak of them.
 const CALLS: [&str; 20] = [
@@ -119,7 +130,7 @@ pub(super) fn tool_markup(text: &str) -> Option<String> {
 
 /// Whether a call follows the summary: the model did not stop at it.
 pub(super) fn calls_after_summary(raw: &str) -> bool {
-    after_summary(raw).is_some_and(|rest| tool_markup(rest).is_some())
+    after_summary(raw).is_some_and(|rest| tool_markup(&rest).is_some())
 }
 
 /// Beginnings of lines with which a model takes somebody's part in the conversation.

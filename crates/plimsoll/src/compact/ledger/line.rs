@@ -11,7 +11,7 @@ pub(crate) fn one_line(text: &str, max: usize) -> String {
     for c in text.chars() {
         if c.is_whitespace()
             || c.is_control()
-            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{feff}')
+            || matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
         {
             gap = count > 0;
             continue;

@@ -15,6 +15,7 @@ pub(crate) mod line;
 pub(crate) mod notation;
 pub(crate) mod outcome;
 mod paste;
+mod pieces;
 pub(crate) mod rank;
 mod reading;
 mod record;

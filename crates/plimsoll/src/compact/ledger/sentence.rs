@@ -1,5 +1,7 @@
 //! Cutting a long message into passages, never through a value: sentences, list entries, blocks of code.
 
+use super::pieces::pieces;
+
 /// How far a quotation may reach and still be taken as one, in bytes.
 const QUOTE_REACH: usize = 300;
 
@@ -14,7 +16,7 @@ const ABBREVIATIONS: [&str; 40] = [
 ];
 
 /// Cuts a text into passages: fenced code stays whole, list entries and headings stand alone, prose is cut into
-/// sentences. White space around a passage is left out; everything else of the text is in exactly one passage.
+/// sentences, and what has no sentences into pieces of bounded length. White space around a passage is left out; everything else of the text is in exactly one passage.
 pub(crate) fn passages(text: &str) -> Vec<&str> {
     let mut passages = Vec::new();
     let mut run: Option<(usize, usize)> = None;
@@ -73,11 +75,12 @@ fn flush<'a>(text: &'a str, run: &mut Option<(usize, usize)>, passages: &mut Vec
     if let Some((start, end)) = run.take() {
         let run = text.get(start..end).unwrap_or("");
         let mut from = 0;
-        for end in stops(run) {
-            push(run, from, end, passages);
+        for end in stops(run).into_iter().chain([run.len()]) {
+            for piece in pieces(run.get(from..end).unwrap_or("").trim()) {
+                push(piece, 0, piece.len(), passages);
+            }
             from = end;
         }
-        push(run, from, run.len(), passages);
     }
 }
 
@@ -156,7 +159,7 @@ fn stops(run: &str) -> Vec<usize> {
 }
 
 /// How many bytes after an opening mark belong to the quotation, its closing mark included.
-fn quotation(open: char, before: Option<char>, after: &str) -> Option<usize> {
+pub(super) fn quotation(open: char, before: Option<char>, after: &str) -> Option<usize> {
     let close = closer(open)?;
     if matches!(open, '\'' | '"') && before.is_some_and(char::is_alphanumeric) {
         return None;
@@ -189,9 +192,11 @@ fn ends_sentence(run: &str, at: usize, stop: char, tail: &str) -> bool {
     let head = run.get(..at).unwrap_or("");
     let word = head.rsplit(char::is_whitespace).next().unwrap_or("");
     let bare = word.trim_start_matches(|c: char| !c.is_alphanumeric());
-    // `am 3. Mai`, `Nr. 5`, `J. Doe`: joining two sentences costs little, cutting a value costs the value.
+    // `am 3. Mai`, `J. Doe`: joining two sentences costs little, cutting a value costs the value.
     let few_digits = !bare.is_empty() && bare.len() <= 2 && bare.chars().all(|c| c.is_ascii_digit());
-    if few_digits || (bare.chars().count() == 1 && bare.chars().all(char::is_alphabetic)) {
+    if (few_digits && is_ordinal(head, word, next))
+        || (bare.chars().count() == 1 && bare.chars().all(char::is_alphabetic))
+    {
         return false;
     }
     if ABBREVIATIONS.contains(&bare.to_lowercase().as_str()) {
@@ -202,6 +207,50 @@ fn ends_sentence(run: &str, at: usize, stop: char, tail: &str) -> bool {
     let in_path =
         word.contains(['/', '\\']) || head.rsplit(['.', '!', '?']).next().unwrap_or("").contains(['/', '\\']);
     !(in_path && following.find(['/', '\\']).is_some_and(|at| at > 0) && !following.contains("://"))
+}
+
+/// Words after which a number with a stop is an ordinal, lower case: of languages that write nouns with capitals.
+const BEFORE_ORDINALS: [&str; 19] = [
+    "der", "die", "das", "den", "dem", "des", "am", "im", "vom", "zum", "zur", "beim", "bis", "ab", "seit", "jeder",
+    "jede", "jedes", "jeden",
+];
+
+/// Months as they follow a number with a stop, lower case.
+const MONTHS: [&str; 25] = [
+    "januar",
+    "jänner",
+    "februar",
+    "märz",
+    "april",
+    "mai",
+    "juni",
+    "juli",
+    "august",
+    "september",
+    "oktober",
+    "november",
+    "dezember",
+    "jan",
+    "jän",
+    "feb",
+    "mär",
+    "apr",
+    "jun",
+    "jul",
+    "aug",
+    "sep",
+    "sept",
+    "okt",
+    "nov",
+];
+
+/// Whether a number with a stop after it is the number of something rather than the end of a sentence: at the start, of a
+/// list entry; before a month; after an article.
+fn is_ordinal(head: &str, number: &str, next: &str) -> bool {
+    let before = head.get(..head.len() - number.len()).unwrap_or("").trim_end();
+    let last = before.rsplit(char::is_whitespace).next().unwrap_or("").to_lowercase();
+    let next = next.split(|c: char| !c.is_alphabetic()).next().unwrap_or("").to_lowercase();
+    before.is_empty() || BEFORE_ORDINALS.contains(&last.as_str()) || MONTHS.contains(&next.as_str())
 }
 
 #[cfg(test)]
@@ -219,6 +268,9 @@ mod tests {
             "Run `cargo test. All` first.",
             "Say \"Stop. Go home.\" when it fails.",
             "Deadline ist der 3. Mai 2026 um 17:00 Uhr.",
+            "Fertig bis Mittwoch, 3. Mai.",
+            "Nach dem 2. Versuch wird abgebrochen.",
+            "1. Nie am Freitag deployen.",
             "Ask Dr. Miller about no. 7.",
             "Nennt es „Auftrag. Neu” und nichts anderes.",
             "Use 'a. B' as the separator.",
@@ -233,6 +285,10 @@ mod tests {
         assert_eq!(
             passages("上限是 30 次。不要超过！「别。停」好的。"),
             ["上限是 30 次。", "不要超过！", "「别。停」好的。"]
+        );
+        assert_eq!(
+            passages("The queue was at 12. On Tuesday it was at 7. The limit is 5. Never delete it."),
+            ["The queue was at 12.", "On Tuesday it was at 7.", "The limit is 5.", "Never delete it."]
         );
         assert_eq!(passages("It's Bob's. It isn't Al's."), ["It's Bob's.", "It isn't Al's."]);
     }

@@ -123,21 +123,41 @@ pub(crate) fn is_bulk(passage: &str) -> bool {
     if sentence::is_fenced(passage) {
         return passage.len() > 300;
     }
-    if passage.len() > 1_200 {
-        return true;
-    }
-    let Some(first) = passage.split_whitespace().next() else {
+    let mut words = passage.split_whitespace();
+    let Some(first) = words.next() else {
         return false;
     };
-    let frame = (first == "at" && passage.ends_with(')')) || first == "File" || passage.starts_with("Traceback (");
+    let second = words.next().unwrap_or("");
+    let frame = (first == "at" && ends_in_place(passage))
+        || passage.starts_with("File \"")
+        || passage.starts_with("Traceback (");
     let data = passage.starts_with(['{', '}', '<']) || passage.starts_with('"') && passage.contains("\":");
     let stamped = first.len() >= 8
         && first.chars().filter(char::is_ascii_digit).count() >= 6
-        && first.contains([':', '-'])
+        && is_time(first, second)
         && passage.len() > 80;
+    // A long address among words makes no paste of them.
     let longest = passage.split_whitespace().map(str::len).max().unwrap_or(0);
-    let unbroken = longest > 200 && !passage.chars().any(is_unspaced);
+    let unbroken = longest > 200 && longest * 2 > passage.len() && !passage.chars().any(is_unspaced);
     frame || stamped || unbroken || (data && passage.len() > 200)
+}
+
+/// Whether a line ends as a stack frame does: `(/srv/app/index.js:10:3)`, `(Main.java:12)`, `(<anonymous>)`.
+fn ends_in_place(line: &str) -> bool {
+    let place = line.strip_suffix(')').and_then(|line| line.rsplit_once('('));
+    place.is_some_and(|(_, place)| {
+        let numbered = place.rsplit_once(':').is_some_and(|(_, line)| line.chars().all(|c| c.is_ascii_digit()));
+        numbered || place.starts_with('<') || matches!(place, "native" | "Native Method" | "Unknown Source")
+    })
+}
+
+/// Whether a line begins with the time of day, after a date or not: a day alone may begin a sentence.
+fn is_time(first: &str, second: &str) -> bool {
+    let has_time = |word: &str| {
+        let word = word.trim_end_matches(':');
+        word.contains(':') && word.starts_with(|c: char| c.is_ascii_digit() || c == '[')
+    };
+    has_time(first) || has_time(second)
 }
 
 #[cfg(test)]
@@ -190,5 +210,17 @@ mod tests {
         ));
         assert!(!is_bulk("2026-01-02 is the deadline"));
         assert!(!is_bulk("Never deploy on Fridays."));
+        assert!(is_bulk(&format!("2026-01-02 03:04:05 INFO server: request finished {}", "and more ".repeat(6))));
+        assert!(is_bulk("at java.base/java.lang.Thread.run(Thread.java:829)"));
+        assert!(is_bulk("File \"/srv/app.py\", line 3, in main"));
+        // Words that only begin as such lines do.
+        assert!(!is_bulk("at least 3 reviewers have to agree (never fewer)"));
+        assert!(!is_bulk("File names must never contain spaces."));
+        assert!(!is_bulk(&format!("2026-03-15 is the deadline, {}and never later", "and no later ".repeat(9))));
+        assert!(!is_bulk(&format!(
+            "never take it from https://x.org/{} {}",
+            "y".repeat(210),
+            "but from here ".repeat(30)
+        )));
     }
 }

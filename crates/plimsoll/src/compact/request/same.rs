@@ -13,7 +13,7 @@ use super::body::{item, output_key};
 use super::{Api, Room, Summariser};
 use crate::transcript::{Obligations, OrphanKind, Role};
 use crate::units::Tokens;
-use crate::wire::{Document, Edit, Kind, Span, Tape, Text, Value, quote, splice, without};
+use crate::wire::{Document, Edit, Format, Kind, Span, Tape, Text, Value, quote, splice, without};
 
 /// What the assistant answers where a format takes no two messages of the user in a row, nor one after a result.
 const BETWEEN: &str = "I stop here for a summary.";
@@ -31,6 +31,8 @@ const LEAST_THINKING: Tokens = Tokens(1_024);
 pub enum Obstacle {
     /// Another model, API or endpoint writes the summary.
     OtherModel,
+    /// The document is the record of a program's session: what the program sends is not in it as it is sent.
+    Session,
     /// The document is no request body of the API as it is sent.
     NotARequest,
     /// The cut would part a call from its result.
@@ -47,6 +49,7 @@ impl fmt::Display for Obstacle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::OtherModel => "another model writes the summary",
+            Self::Session => "a program's session is no request: its system prompt and tools are not in it",
             Self::NotARequest => "the document is no request body of that API",
             Self::PartsAPair => "the cut would part a call from its result",
             Self::Orphan => "a call before the cut has no result, or a result no call",
@@ -74,8 +77,14 @@ pub(super) fn conversation<'d, 'a>(
     to: &Summariser<'_>,
 ) -> Result<Conversation<'d, 'a>, Obstacle> {
     let same_model = document.model().is_some_and(|model| model.is(to.model));
-    if !to.carries_conversation || !same_model || Api::of(document.format()) != Some(to.api) {
+    if !to.carries_conversation || !same_model {
         return Err(Obstacle::OtherModel);
+    }
+    match (Api::of(document.format()), document.format()) {
+        (Some(api), _) if api == to.api => {}
+        (None, Format::ClaudeCode) if to.api == Api::Anthropic => return Err(Obstacle::Session),
+        (None, Format::Codex) if to.api == Api::OpenaiResponses => return Err(Obstacle::Session),
+        _ => return Err(Obstacle::OtherModel),
     }
     let mut tape = Tape::with_max_depth(usize::MAX);
     tape.parse(document.bytes(), mark(document.bytes())).map_err(|_| Obstacle::NotARequest)?;

@@ -304,6 +304,22 @@ fn what_cannot_be_sent_as_it_is_goes_as_text() {
     assert_eq!(of(&long, 4, &small), Some(Obstacle::TooLong));
     let other = Summariser { carries_conversation: false, ..here };
     assert_eq!(of(&anthropic(&json!({})), 4, &other), None, "nobody expected it to be sent as it is");
+    // A program's session names its model too, but is not what the program sends.
+    let session = format!(
+        "{}\n{}\n",
+        json!({"type": "user", "uuid": "u", "parentUuid": null, "sessionId": "s", "message": {"role": "user", "content": "List"}}),
+        json!({"type": "assistant", "uuid": "a", "parentUuid": "u", "sessionId": "s", "message": {"role": "assistant", "model": MODEL, "content": [{"type": "text", "text": "One."}]}}),
+    );
+    let document = parse(session.as_bytes(), &ParseOptions::default()).unwrap();
+    assert_eq!(document.format(), Format::ClaudeCode);
+    let measure = Meter::new(Rough).measure(&document);
+    let profile = Profile::default();
+    let obstacle = |to: &Summariser<'_>| {
+        let prompt = Prompt::new(&profile, Tokens(4_000));
+        summary_request(&document, 0..1, &measure, &prompt, to, &rough).unwrap().obstacle
+    };
+    assert_eq!(obstacle(&here), Some(Obstacle::Session));
+    assert_eq!(obstacle(&Summariser { model: "another", ..here }), Some(Obstacle::OtherModel));
     // A recorded exchange holds a request, but is none.
     let recorded = json!({"model": MODEL, "body": anthropic(&json!({}))});
     assert_eq!(of(&recorded, 4, &here), Some(Obstacle::NotARequest));

@@ -44,12 +44,12 @@ fn refusals_are_told_apart_and_only_what_may_pass_is_tried_again() {
         (400, r#"{"error":{"message":"messages: at least one message is required"}}"#, "Refused", false),
         // One provider says no more than that of a request that is too long.
         (400, "", "Overflow", false),
-        (402, r#"{"error":{"message":"Insufficient credits"}}"#, "Refused", false),
+        (402, r#"{"error":{"message":"Insufficient credits"}}"#, "Unpaid", false),
         (429, r#"{"error":{"type":"rate_limit_error","message":"slow down"}}"#, "RateLimited", true),
         (
             429,
             r#"{"error":{"code":"insufficient_quota","message":"You exceeded your current quota"}}"#,
-            "RateLimited",
+            "Unpaid",
             false,
         ),
         (
@@ -62,7 +62,7 @@ fn refusals_are_told_apart_and_only_what_may_pass_is_tried_again() {
         (502, "<html><head><title>502 Bad Gateway</title></head></html>", "Unavailable", true),
         (503, "{}", "Unavailable", true),
         (529, r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#, "Unavailable", true),
-        (501, "", "Unavailable", false),
+        (501, "", "Refused", false),
         (302, "", "Redirected", false),
         (307, "", "Redirected", false),
         (
@@ -110,11 +110,20 @@ fn what_a_server_says_is_one_bounded_line() {
         ("<!DOCTYPE html><title>Sorry</title>".to_owned(), "a web page, “Sorry”".to_owned()),
         ("<html>".to_owned(), "a web page".to_owned()),
         ("no \u{1b}[31mcolours".to_owned(), "no [31mcolours".to_owned()),
+        ("turned \u{202e}round\u{2066}".to_owned(), "turned round".to_owned()),
         ("x".repeat(1_000), format!("{}…", "x".repeat(300))),
     ] {
         let SummariserError::Refused { said, .. } = refuse(418, &body, None).error else { panic!("{body}") };
         assert_eq!(said, expected);
     }
+}
+
+/// A key of a few characters is no secret, and would be taken out of the midst of words.
+#[test]
+fn a_short_key_mangles_nothing() {
+    let said = |key: &str| refuse(418, "the key is local-key", Some(&Secret::new(key))).error.to_string();
+    assert!(said("k").contains("the key is local-key") && said("key").contains("the key is local-key"));
+    assert!(said("local-key").contains("the key is [key]"));
 }
 
 #[test]
@@ -132,7 +141,7 @@ fn a_failure_in_mid_stream_is_only_tried_again_where_no_text_had_come() {
     assert!(!judge.failed(&quota, true).passing);
     assert_eq!(
         judge.failed(&quota, true).error.to_string(),
-        "http://h failed while it answered: insufficient_quota: no; try again"
+        "http://h says that what the key may spend is used up (status 200): insufficient_quota: no; check the account, or give another --summarizer"
     );
     let long =
         stream(r#"{"error":{"type":"invalid_request_error","message":"prompt is too long: 9 tokens > 8 maximum"}}"#);
