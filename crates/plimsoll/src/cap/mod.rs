@@ -40,8 +40,10 @@ mod outline;
 mod policy;
 mod preview;
 mod recalled;
+mod rows;
 mod scan;
 mod screen;
+mod search;
 mod skip;
 mod snip;
 
