@@ -46,6 +46,7 @@ mod screen;
 mod search;
 mod skip;
 mod snip;
+mod words;
 
 pub use batch::batch;
 pub use blocks::{Block, CappedBlock, cap_blocks};

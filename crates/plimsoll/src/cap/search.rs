@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use aho_corasick::{AhoCorasick, Span, packed};
 
-use super::notable::{MARKS, OUTLINE, TROUBLE};
+use super::words::{MARKS, OUTLINE, TROUBLE};
 
 /// A search for many short strings at once: by SIMD where the machine has it, else by an automaton.
 #[derive(Debug, Clone)]
