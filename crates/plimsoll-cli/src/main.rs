@@ -2,6 +2,7 @@
 
 mod args;
 mod cmd;
+mod limit;
 mod output;
 mod page;
 mod resolve;
@@ -12,7 +13,7 @@ use clap::Parser as _;
 
 use args::{Cli, Command};
 use output::Output;
-use resolve::{Done, Usage};
+use resolve::{Done, Usage, sentence};
 
 fn main() -> ExitCode {
     // `run` and `wrap` start this program again, between themselves and another; these are no commands for people.
@@ -23,6 +24,7 @@ fn main() -> ExitCode {
         Some(first) if first == cmd::tie::TIE => return cmd::tie::tie(arguments),
         _ => {}
     }
+    limit::outlive();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         // Help and version are answers, everything else is wrong usage: clap knows which, and the exit code.
@@ -63,7 +65,7 @@ fn run(cli: &Cli, output: &mut Output) -> anyhow::Result<Done> {
         Command::Recall(arguments) => cmd::recall::run(arguments, &cli.global, output),
         Command::Skills(arguments) => cmd::skills::run(arguments, &cli.global, output),
         Command::Mcp(_) => cmd::mcp::run(&cli.global),
-        Command::Install(arguments) => cmd::install::install(&arguments.what, output),
+        Command::Install(arguments) => cmd::install::install(&arguments.what, &cli.global, output),
         Command::Uninstall(arguments) => cmd::install::uninstall(&arguments.what, output),
         // It was answered before anything could fail.
         Command::Hook(_) => Ok(Done::Yes),
@@ -80,20 +82,6 @@ fn run(cli: &Cli, output: &mut Output) -> anyhow::Result<Done> {
 /// Whether the command line is, as far as can be seen, that of a hook.
 fn is_hook() -> bool {
     std::env::args_os().skip(1).any(|argument| argument == "hook")
-}
-
-/// An error and its causes in one sentence. Many say their cause themselves; it is not said twice.
-fn sentence(error: &anyhow::Error) -> String {
-    let mut text = String::new();
-    for cause in error.chain().map(ToString::to_string) {
-        if !text.contains(&cause) {
-            if !text.is_empty() {
-                text.push_str(": ");
-            }
-            text.push_str(&cause);
-        }
-    }
-    text
 }
 
 /// Whether a reader such as `head` simply had enough.

@@ -37,19 +37,19 @@ impl Output {
 
     /// Writes bytes to standard output exactly.
     pub(crate) fn bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.out.write_all(bytes)
+        self.out.write_all(bytes).map_err(unwritten)
     }
 
     /// Writes a value to standard output as one line of JSON.
     pub(crate) fn json(&mut self, value: &impl serde::Serialize) -> io::Result<()> {
-        serde_json::to_writer(&mut self.out, value)?;
-        self.out.write_all(b"\n")
+        serde_json::to_writer(&mut self.out, value).map_err(|error| unwritten(error.into()))?;
+        self.out.write_all(b"\n").map_err(unwritten)
     }
 
     /// Writes a text with [styles](Style) to standard output.
     pub(crate) fn print(&mut self, text: &str) -> io::Result<()> {
         let text = styled(text, self.color_out);
-        self.out.write_all(text.as_bytes())
+        self.out.write_all(text.as_bytes()).map_err(unwritten)
     }
 
     /// Writes a text with styles to standard error.
@@ -61,13 +61,22 @@ impl Output {
 
     /// Flushes standard output; a reader that went away is not an error of ours.
     pub(crate) fn finish(&mut self) -> io::Result<()> {
-        self.out.flush()
+        self.out.flush().map_err(unwritten)
     }
 
     /// Shows what is being done once it has taken half a second, on a terminal only.
     pub(crate) fn progress(&self, what: &str) -> Progress {
         Progress::start(self.progress, what)
     }
+}
+
+/// What could not be written to standard output, with where and what to do. A reader that went away is known by its kind.
+fn unwritten(error: io::Error) -> io::Error {
+    if error.kind() == io::ErrorKind::BrokenPipe {
+        return error;
+    }
+    let text = format!("cannot write to standard output: {error}; make room where it goes, or send it elsewhere");
+    io::Error::new(error.kind(), text)
 }
 
 /// Styles stand in texts as control characters that no user data holds, and become escapes, or nothing, when printed.

@@ -193,6 +193,31 @@ pub(crate) fn store_of(config: &Config) -> Result<Store> {
     Ok(Store::open(&location(config)?, |name| std::env::var_os(name))?.with_quotas(config.quotas()))
 }
 
+/// Opens the store of a configuration for what must go on without one: where it cannot be opened, or would end with
+/// this process, all that is written to it is refused with the reason.
+pub(crate) fn store_or_closed(config: &Config) -> Store {
+    if matches!(location(config), Ok(Location::Memory)) {
+        return Store::closed(
+            "the store memory: ends with this process; give file:///… with --store or PLIMSOLL_STORE",
+        );
+    }
+    store_of(config).unwrap_or_else(|error| Store::closed(sentence(&error)))
+}
+
+/// An error and its causes in one sentence. Many say their cause themselves; it is not said twice.
+pub(crate) fn sentence(error: &anyhow::Error) -> String {
+    let mut text = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if !text.contains(&cause) {
+            if !text.is_empty() {
+                text.push_str(": ");
+            }
+            text.push_str(&cause);
+        }
+    }
+    text
+}
+
 /// Opens the store of a tenant of a gateway: a part of a configuration's store that nobody else reads.
 pub(crate) fn tenant_store(config: &Config, tenant: Option<&str>) -> Result<Store> {
     let Some(tenant) = tenant else { return store_of(config) };

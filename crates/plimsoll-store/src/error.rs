@@ -185,6 +185,12 @@ pub enum StoreError {
         /// Its scheme.
         scheme: String,
     },
+    /// It could not be opened, and whoever works with it goes on without it.
+    #[error("{reason}")]
+    Closed {
+        /// Why, and what to do.
+        reason: String,
+    },
     /// The environment names no place for a user's data.
     #[error(
         "no directory for the store: neither {variables} holds an absolute path; \

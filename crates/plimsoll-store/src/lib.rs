@@ -16,6 +16,7 @@ pub mod tls;
 mod archive;
 mod body;
 mod chunk;
+mod closed;
 mod error;
 mod inventory;
 mod manifest;

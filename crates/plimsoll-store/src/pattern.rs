@@ -23,6 +23,16 @@ pub struct Pattern {
     longest: Option<usize>,
 }
 
+/// The most of a pattern, and of what is wrong with it, that an error repeats, in characters.
+const REPEATED: usize = 300;
+
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(REPEATED) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text.to_owned(),
+    }
+}
+
 impl Pattern {
     /// Takes a text as it is.
     ///
@@ -42,7 +52,7 @@ impl Pattern {
     }
 
     fn build(pattern: &str, literal: bool) -> Result<Self> {
-        let refuse = |reason: String| StoreError::Pattern { pattern: pattern.to_owned(), reason };
+        let refuse = |reason: String| StoreError::Pattern { pattern: shortened(pattern), reason: shortened(&reason) };
         if pattern.is_empty() {
             return Err(refuse("it is empty".to_owned()));
         }

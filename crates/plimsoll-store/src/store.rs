@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use plimsoll::id::{RecallId, Record};
 
 use crate::backend::Backend;
+use crate::closed::Closed;
 use crate::error::{Result, StoreError};
 use crate::local::LocalStore;
 use crate::memory::MemoryStore;
@@ -54,6 +55,18 @@ impl Store {
     /// Keeps everything in memory, as long as this process lasts.
     pub fn memory() -> Self {
         Self::new(Arc::new(MemoryStore::new()))
+    }
+
+    /// Keeps nothing, and says why at every call: for a store that cannot be opened, where the work goes on without one.
+    ///
+    /// ```
+    /// use plimsoll_store::Store;
+    /// let store = Store::closed("no credentials");
+    /// assert_eq!(store.recall(&"s1/c1".parse()?).unwrap_err().to_string(), "no credentials");
+    /// # Ok::<(), plimsoll::id::IdError>(())
+    /// ```
+    pub fn closed(reason: impl Into<String>) -> Self {
+        Self::new(Arc::new(Closed::new(reason.into())))
     }
 
     /// Gives the place of storage.

@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use crate::args::{CapArgs, Global};
 use crate::output::{Output, plain};
-use crate::resolve::{Done, config, store_of, without_files};
+use crate::resolve::{Done, config, store_or_closed, without_files};
 
 /// What `cap --json` prints.
 #[derive(Debug, Serialize)]
@@ -41,7 +41,8 @@ pub(crate) fn run(arguments: &CapArgs, global: &Global, output: &mut Output) -> 
             without_files(global)?
         }
     };
-    let store = store_of(&config)?;
+    // Nor must a store that cannot be opened.
+    let store = store_or_closed(&config);
     let file = arguments.file.as_deref().filter(|file| *file != Path::new("-"));
     let name = file.and_then(Path::file_name).map_or_else(|| "stdin".into(), |name| name.to_string_lossy());
     let session = SessionId::new(&arguments.session);
@@ -71,11 +72,6 @@ pub(crate) fn run(arguments: &CapArgs, global: &Global, output: &mut Output) -> 
     }
     if let Some(warning) = &warning {
         output.say(&format!("plimsoll: warning: {}\n", plain(warning)))?;
-    } else if spilled.was_capped && spilled.path.is_none() && config.store().is_some_and(|(url, _)| url == "memory:")
-    {
-        output.say(
-            "plimsoll: warning: the store memory: ends with this process; what is left out cannot be recalled\n",
-        )?;
     }
     read?;
     Ok(if warning.is_some() && arguments.strict { Done::Failed } else { Done::Yes })

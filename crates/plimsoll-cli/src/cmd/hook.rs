@@ -16,9 +16,10 @@ use anyhow::{Result, anyhow};
 use clap::Args;
 use plimsoll::cap::Shape;
 use plimsoll_engine::hook::{HookAnswer, HookEvent, HookSetup, LARGEST_INPUT, answer, log, log_path};
+use plimsoll_store::{Location, Store};
 
 use crate::args::Global;
-use crate::resolve::{catalogue_files, config, store_of};
+use crate::resolve::{catalogue_files, config, location, sentence, store_of, store_or_closed};
 
 /// Answer a hook of an agent program
 ///
@@ -48,7 +49,7 @@ pub(crate) fn run(arguments: HookArgs, global: Global) -> ExitCode {
         let outcome = catch_unwind(AssertUnwindSafe(|| work(event, &global)));
         let outcome = outcome.unwrap_or_else(|panic| Err(anyhow!("it panicked: {}", words(&*panic))));
         // Nobody listens any more if it took too long.
-        let _ = said.send(outcome.map_err(|error| format!("{error:#}")));
+        let _ = said.send(outcome.map_err(|error| sentence(&error)));
     };
     if let Err(error) = thread::Builder::new().name("hook".to_owned()).spawn(work) {
         return note(&place, &name, &format!("no thread: {error}"));
@@ -70,12 +71,17 @@ pub(crate) fn run(arguments: HookArgs, global: Global) -> ExitCode {
 
 fn work(event: HookEvent, global: &Global) -> Result<HookAnswer> {
     let config = config(global)?;
-    let store = store_of(&config)?;
-    if event != HookEvent::StatusLine && config.store().is_some_and(|(url, _)| url.starts_with("memory:")) {
-        return Err(anyhow!(
-            "a store in memory ends with the hook: give it a file:///… with PLIMSOLL_STORE or store.url"
-        ));
-    }
+    // A result is capped also where it cannot be stored, and says so; the other events have nothing to say then.
+    let store = match event {
+        HookEvent::PostToolUse => store_or_closed(&config),
+        HookEvent::StatusLine => Store::closed("a status line needs no store"),
+        _ if matches!(location(&config)?, Location::Memory) => {
+            return Err(anyhow!(
+                "a store in memory ends with the hook: give it a file:///… with PLIMSOLL_STORE or store.url"
+            ));
+        }
+        _ => store_of(&config)?,
+    };
     let mut input = Vec::new();
     io::stdin().lock().take(LARGEST_INPUT.0 + 1).read_to_end(&mut input)?;
     if input.len() as u64 > LARGEST_INPUT.0 {

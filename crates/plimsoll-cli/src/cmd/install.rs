@@ -8,6 +8,7 @@ use plimsoll_engine::install::{
 };
 use serde_json::json;
 
+use crate::args::Global;
 use crate::output::{Output, plain, style};
 use crate::resolve::{Done, Usage};
 
@@ -55,7 +56,13 @@ pub(crate) enum ScopeName {
     Project,
 }
 
-pub(crate) fn install(arguments: &Installation, output: &mut Output) -> Result<Done> {
+pub(crate) fn install(arguments: &Installation, global: &Global, output: &mut Output) -> Result<Done> {
+    // What is installed reads the configuration; an option that would be forgotten is not taken.
+    if global.store.is_some() {
+        let says = "install takes no --store, as what it installs reads the configuration: set store.url there (`plimsoll \
+                    config store.url` says where it comes from), or PLIMSOLL_STORE for the agent program";
+        return Err(Usage(says.to_owned()).into());
+    }
     let program = std::env::current_exe().context("the path of this program is not known")?;
     let program = Program::new(std::fs::canonicalize(&program).unwrap_or(program));
     let places = places()?;

@@ -27,7 +27,7 @@ pub(crate) fn run(arguments: &RecallArgs, global: &Global, output: &mut Output) 
     if !others.is_empty() && !arguments.json {
         output.say(&format!(
             "plimsoll: {id} is the first content of its call; there are also {}\n",
-            others.join(", ")
+            some_of(&others)
         ))?;
     }
     if let Some(whole) = recalled.first_of().filter(|_| !arguments.json || arguments.grep.is_some()) {
@@ -66,6 +66,14 @@ pub(crate) fn run(arguments: &RecallArgs, global: &Global, output: &mut Output) 
         recalled.copy(0..recalled.size(), |bytes| output.bytes(bytes))?;
     }
     Ok(Done::Yes)
+}
+
+/// The first few of many ids, and how many there are besides.
+fn some_of(ids: &[String]) -> String {
+    const SHOWN: usize = 5;
+    let shown = ids.get(..SHOWN).unwrap_or(ids).join(", ");
+    let more = ids.len().saturating_sub(SHOWN);
+    if more == 0 { shown } else { format!("{shown} and {more} more: `plimsoll store ls` lists them") }
 }
 
 fn pattern(text: &str, regex: bool) -> Result<Pattern> {
@@ -134,6 +142,11 @@ fn search(arguments: &RecallArgs, store: &Store, output: &mut Output) -> Result<
     }
     for error in &searched.errors {
         output.say(&format!("plimsoll: {}\n", plain(&error.to_string())))?;
+    }
+    if let Some(session) = session.filter(|_| searched.looked_through == 0 && searched.errors.is_empty()) {
+        output.say(&format!(
+            "plimsoll: nothing is stored of session {session}; `plimsoll store ls` lists what there is\n"
+        ))?;
     }
     let end = if more { "there is more: raise --limit, or narrow the search" } else { "that is all" };
     let missed = if searched.may_miss > 0 { format!("; {MAY_MISS}") } else { String::new() };

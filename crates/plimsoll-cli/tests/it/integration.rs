@@ -92,8 +92,19 @@ fn a_store_that_refuses_gives_an_honest_text_and_a_line_in_the_log() {
     let shown = said["hookSpecificOutput"]["updatedToolOutput"]["stdout"].as_str().unwrap();
     assert!(shown.len() <= 4_096 && shown.contains("could NOT be saved"), "{shown}");
     assert!(logged(&bench).contains("could not be stored"), "{}", logged(&bench));
-    let ran = hook(&bench, "PostToolUse", input.as_bytes(), &[("PLIMSOLL_STORE", "memory:")]);
-    assert_eq!(ran.code(0).out(), "");
+    // One that cannot be opened, or ends with the hook, is no reason to show everything, or to claim that it is saved.
+    for (url, why) in
+        [("s3://bucket/prefix", "AWS_"), ("memory:", "ends with this process"), ("nonsense", "no scheme")]
+    {
+        let more = [("PLIMSOLL_STORE", url), ("PLIMSOLL_CAP_MAX_BYTES", "4096")];
+        let said = hook(&bench, "PostToolUse", input.as_bytes(), &more).code(0).json();
+        let shown = said["hookSpecificOutput"]["updatedToolOutput"]["stdout"].as_str().unwrap();
+        assert!(shown.len() <= 4_096 && shown.contains("could NOT be saved"), "{url}: {shown}");
+        let log = logged(&bench);
+        let last = log.lines().last().unwrap();
+        assert!(last.contains("could not be stored") && last.contains(why), "{url}: {last}");
+    }
+    assert_eq!(hook(&bench, "PreCompact", b"{}", &[("PLIMSOLL_STORE", "memory:")]).code(0).out(), "");
     assert!(logged(&bench).contains("a store in memory ends with the hook"));
 }
 
@@ -214,4 +225,11 @@ fn the_mcp_server_answers_on_standard_output_and_ends_with_its_input() {
     assert_eq!(answer(1)["result"]["protocolVersion"], "2025-06-18");
     assert_eq!(answer(2)["result"]["content"][0]["text"], "a line\na line\n[lines 2-3]");
     assert_eq!(answer(3)["result"]["isError"], true);
+}
+
+#[test]
+fn an_installation_does_not_forget_a_store_silently() {
+    let bench = Bench::new();
+    let ran = bench.run(["install", "claude", "--store", "file:///srv/store", "--apply"]);
+    assert!(ran.code(2).err().contains("set store.url"), "{}", ran.err());
 }

@@ -210,6 +210,48 @@ fn a_store_that_fails_is_told_and_the_text_still_fits() {
 }
 
 #[test]
+fn without_a_store_that_can_be_opened_the_text_is_shown_and_says_so() {
+    let bench = Bench::new();
+    for (url, why) in
+        [("s3://bucket/prefix", "AWS_"), ("memory:", "ends with this process"), ("nonsense", "no scheme")]
+    {
+        let ran = bench.pipe(["cap", "--max-bytes", "2000", "--store", url], &log(1_000));
+        let text = ran.code(0).out();
+        assert!(
+            text.len() <= 2000 && text.contains("could NOT be saved") && !text.contains("recall id"),
+            "{url}: {text}"
+        );
+        assert!(ran.err().contains("could not be saved") && ran.err().contains(why), "{url}: {}", ran.err());
+        let strict = bench.pipe(["cap", "--max-bytes", "2000", "--store", url, "--strict"], &log(1_000));
+        assert_eq!(strict.code(1).out(), text);
+        assert_eq!(bench.pipe(["cap", "--strict", "--store", url], b"small").code(0).out(), "small");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_limit_on_the_size_of_files_is_met_as_a_full_disk_is() {
+    let bench = Bench::new();
+    let under = |arguments: &str, input: &[u8]| {
+        let mut command = std::process::Command::new("sh");
+        let program = env!("CARGO_BIN_EXE_plimsoll");
+        command.arg("-c").arg(format!("ulimit -f 8; exec {program} {arguments}"));
+        command.env_clear().env("PLIMSOLL_STORE", bench.path("store")).env("PLIMSOLL_LOG", bench.path("log"));
+        bench.feed(command, input)
+    };
+    let log = log(5_000);
+    let ran = under("cap --max-bytes 2000", &log);
+    assert!(ran.code(0).out().contains("could NOT be saved"), "{}", ran.out());
+    assert!(ran.err().contains("no room to write"), "{}", ran.err());
+    let input = serde_json::json!({ "session_id": "s", "tool_name": "Bash", "tool_use_id": "t",
+        "tool_response": { "stdout": String::from_utf8(log).unwrap() } });
+    let ran = under("hook PostToolUse", input.to_string().as_bytes());
+    assert!(ran.code(0).out().contains("could NOT be saved"), "{}", ran.out());
+    let left = |folder: &str| std::fs::read_dir(bench.path("store/results").join(folder)).map_or(0, Iterator::count);
+    assert_eq!((left("cli"), left("s")), (0, 0), "no temporary file is left behind");
+}
+
+#[test]
 fn over_the_quota_the_first_bytes_are_kept_and_the_text_says_so() {
     let bench = Bench::new();
     let log = log(1_000);
@@ -293,4 +335,30 @@ fn looking_after_the_store_says_what_it_cannot_use() {
     bench.run(["store", "rm", "s"]).code(0);
     let miss = bench.run(["recall", "s/c"]);
     assert!(miss.err().contains("its session was removed on request"), "{}", miss.err());
+}
+
+#[test]
+fn what_recall_says_is_bounded_and_names_what_is_not_there() {
+    let bench = Bench::new();
+    for lines in 1_000..1_020 {
+        bench.pipe(["cap", "--max-bytes", "1000", "--session", "s", "--call", "c"], &log(lines)).code(0);
+    }
+    let others = bench.run(["recall", "s/c", "--lines", "1"]);
+    assert!(others.code(0).err().contains(" and 14 more") && others.err().len() < 400, "{}", others.err());
+    let miss = bench.run(["recall", "--search", "x", "--session", "nosuch"]);
+    assert!(miss.code(1).err().contains("nothing is stored of session nosuch"), "{}", miss.err());
+    let long = bench.run(["recall", "s/c", "--grep", &"(".repeat(20_000)]);
+    assert!(long.code(2).err().len() < 1_000, "{}", long.err().len());
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_standard_output_is_named() {
+    let bench = Bench::new();
+    bench.pipe(["cap", "--max-bytes", "1000", "--session", "s", "--call", "c"], &log(5_000)).code(0);
+    let mut command = std::process::Command::new("sh");
+    command.arg("-c").arg(format!("exec {} recall s/c > /dev/full", env!("CARGO_BIN_EXE_plimsoll")));
+    command.env_clear().env("PLIMSOLL_STORE", bench.path("store"));
+    let ran = bench.feed(command, b"");
+    assert!(ran.code(1).err().contains("cannot write to standard output"), "{}", ran.err());
 }

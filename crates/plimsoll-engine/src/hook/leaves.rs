@@ -113,13 +113,27 @@ impl<'a> Leaves<'a> {
     fn string(&mut self, value: Value<'_, 'a>) {
         let Some(text) = value.text() else { return };
         let raw = text.raw();
-        if raw.starts_with(b"data:image/") {
+        if is_picture(raw) {
         } else if raw.len() < SHORT {
             self.short += raw.len();
-        } else {
+        } else if !text.is_lossy() {
+            // What is no text, such as a lone surrogate, could not be given back as it came.
             self.texts.push(Leaf { span: value.span(), text: text.decode(), is_lines: false });
         }
     }
+}
+
+/// Whether a string is a picture and nothing else: a `data:` URL in base64 to its end.
+fn is_picture(raw: &[u8]) -> bool {
+    let Some(rest) = raw.strip_prefix(b"data:image/") else { return false };
+    let Some((head, body)) =
+        memchr::memchr(b',', rest.get(..100).unwrap_or(rest)).and_then(|at| rest.split_at_checked(at))
+    else {
+        return false;
+    };
+    let is_base64 =
+        |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'-' | b'_' | b'=' | b'\\');
+    head.ends_with(b";base64") && body.iter().skip(1).all(is_base64)
 }
 
 /// An array of one-line strings as one text.
@@ -129,7 +143,7 @@ fn lines_of(array: Value<'_, '_>) -> Option<String> {
     }
     let mut joined = String::with_capacity(array.raw().len());
     for element in array.elements() {
-        let line = element.text()?.decode();
+        let line = element.text().filter(|text| !text.is_lossy())?.decode();
         if line.contains(['\n', '\r']) {
             return None;
         }
@@ -190,6 +204,26 @@ mod tests {
             texts(&format!(r#"{{"type":"text","file":{{"filePath":"{b}","content":"{a}"}}}}"#), "Read"),
             [&*a]
         );
+    }
+
+    #[test]
+    fn only_what_is_a_picture_to_its_end_is_one() {
+        let picture = format!("data:image/png;base64,{}==", "iVBOR/+".repeat(300));
+        assert!(texts(&format!(r#"{{"a":"{picture}"}}"#), "Bash").is_empty());
+        for text in [
+            format!("{picture}\\nerror: and a log after it"),
+            format!("data:image/svg+xml,<svg>{}</svg>", long("a")),
+            format!("data:image/ is how a picture begins {}", long("a ")),
+        ] {
+            assert_eq!(texts(&format!(r#"{{"a":"{text}"}}"#), "Bash").len(), 1, "{text:.60}");
+        }
+    }
+
+    #[test]
+    fn what_could_not_be_given_back_as_it_came_stays_whole() {
+        let a = long("a");
+        assert!(texts(&format!(r#"{{"stdout":"{a}\ud83d{a}"}}"#), "Bash").is_empty());
+        assert_eq!(texts(&format!(r#"{{"stdout":"{a}\ud83e\udd80{a}"}}"#), "Bash").len(), 1);
     }
 
     #[test]

@@ -11,6 +11,7 @@ mod input;
 mod leaves;
 mod log;
 mod ours;
+mod shell;
 mod status;
 mod tail;
 

@@ -226,12 +226,6 @@ impl Admitted {
     }
 }
 
-/// Whether a text cannot be stored as it is: it holds what has no character, such as a lone surrogate.
-fn is_lossy(text: Text<'_>) -> bool {
-    const REPLACEMENT: &str = "\u{fffd}";
-    text.decode().contains(REPLACEMENT) && memchr::memmem::find(text.raw(), REPLACEMENT.as_bytes()).is_none()
-}
-
 /// What stands between the quotes.
 fn inside(quoted: &str) -> &[u8] {
     quoted.as_bytes().get(1..quoted.len().saturating_sub(1)).unwrap_or(&[])
@@ -324,7 +318,8 @@ impl Admission<'_> {
         for (((leaf, key), size), cap) in fresh.iter().zip(&sizes).zip(caps) {
             let tool = tool_of(&leaf.call);
             let cap = cap::Cap::Bytes(cap.bytes().max(self.least()));
-            if *size <= cap.bytes() || !may_cap || is_lossy(leaf.text) {
+            // What holds no characters, such as a lone surrogate, cannot be stored as it is.
+            if *size <= cap.bytes() || !may_cap || leaf.text.is_lossy() {
                 admitted.decide(first, leaf, *key, None);
                 continue;
             }

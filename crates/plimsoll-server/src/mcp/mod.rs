@@ -5,6 +5,7 @@
 //! reads it. Nothing here ends the server but the end of its input.
 
 mod arguments;
+mod frames;
 mod listing;
 mod tools;
 
@@ -18,8 +19,13 @@ use rmcp::model::{
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt as _};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 
 use crate::ServerError;
+
+/// How many bytes may wait between the client and the SDK, and how many lines to be written.
+const PIPE: usize = 1 << 16;
+const WAITING: usize = 16;
 
 /// What a model is told of the server, once.
 const INSTRUCTIONS: &str = "Plimsoll keeps what left your context: long tool results that were cut, and conversations \
@@ -121,21 +127,45 @@ impl ServerHandler for McpServer {
 /// [`ServerError`] if there is no event loop, or the client does not speak the protocol.
 pub fn serve_stdio(store: Store) -> Result<(), ServerError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let outcome = runtime.block_on(async {
-        let server = McpServer::new(store);
-        match server.serve(rmcp::transport::stdio()).await {
-            Ok(running) => {
-                // However it ends, it has ended.
-                let _ = running.waiting().await;
-                Ok(())
-            }
-            // A client that goes away before it has said anything has its reasons.
-            Err(rmcp::service::ServerInitializeError::ConnectionClosed(_)) => Ok(()),
-            Err(error) => Err(ServerError::Protocol(error.to_string())),
-        }
-    });
+    let outcome = runtime.block_on(serve_lines(McpServer::new(store), tokio::io::stdin(), tokio::io::stdout()));
     // A read of standard input cannot be called off: it is not waited for.
     runtime.shutdown_background();
+    outcome
+}
+
+/// Serves one client that sends and takes a message a line.
+async fn serve_lines(
+    server: McpServer,
+    input: impl AsyncRead + Send + Unpin + 'static,
+    mut output: impl AsyncWrite + Send + Unpin + 'static,
+) -> Result<(), ServerError> {
+    let (to_server, from_client) = tokio::io::duplex(PIPE);
+    let (to_client, from_server) = tokio::io::duplex(PIPE);
+    let (lines, mut written) = tokio::sync::mpsc::channel::<Vec<u8>>(WAITING);
+    let reading = tokio::spawn(frames::check(input, to_server, lines.clone()));
+    let passing = tokio::spawn(frames::pass(from_server, lines));
+    let writing = tokio::spawn(async move {
+        while let Some(line) = written.recv().await {
+            if output.write_all(&line).await.is_err() || output.flush().await.is_err() {
+                return;
+            }
+        }
+    });
+    let outcome = match server.serve((from_client, to_client)).await {
+        Ok(running) => {
+            // However it ends, it has ended.
+            let _ = running.waiting().await;
+            Ok(())
+        }
+        // A client that goes away before it has said anything has its reasons.
+        Err(rmcp::service::ServerInitializeError::ConnectionClosed(_)) => Ok(()),
+        Err(error) => Err(ServerError::Protocol(error.to_string())),
+    };
+    reading.abort();
+    // What was answered is written, unless nobody reads any more.
+    let _ = passing.await;
+    let _ = reading.await;
+    let _ = writing.await;
     outcome
 }
 

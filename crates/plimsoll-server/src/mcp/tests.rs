@@ -143,6 +143,7 @@ fn a_miss_says_what_kind_it_is_and_what_to_do() {
             ("recall", json!({ "id": "s1/c1", "offset": 4 }), "4"),
             ("recall", json!({ "id": "s1/c1", "lines": "0:3" }), "counted from 1"),
             ("recall", json!({ "id": "s1/c1", "grep": "(" }), "("),
+            ("recall", json!({ "id": "s1/c1", "length": 0 }), "`length` must be 1 or more"),
             ("recall", json!({ "id": "s1/c1", "page": 1 }), "there is no argument `page`"),
             ("search", json!({ "query": "" }), "`query` is missing"),
             ("list", json!({ "session": "a/b" }), "before the slash"),
@@ -160,6 +161,36 @@ fn a_miss_says_what_kind_it_is_and_what_to_do() {
             ("text\n[bytes 0-4 of 4; end]".to_owned(), false)
         );
     });
+}
+
+#[test]
+fn garbage_between_messages_is_answered_and_the_next_message_too() {
+    let (mut ours, theirs) = tokio::io::duplex(1 << 16);
+    let (input, output) = tokio::io::split(theirs);
+    let answers = run(async {
+        let served = tokio::spawn(serve_lines(McpServer::new(Store::memory()), input, output));
+        let sent = concat!(
+            r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"#,
+            r#""clientInfo":{"name":"t","version":"1"}}}"#,
+            "\n{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\ngarbage\n",
+            r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"recall","arguments":"x"}}"#,
+            "\n{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"ping\"}\n",
+        );
+        ours.write_all(sent.as_bytes()).await.unwrap();
+        let mut answers: Vec<Value> = Vec::new();
+        let mut lines = tokio::io::AsyncBufReadExt::lines(tokio::io::BufReader::new(&mut ours));
+        while answers.len() < 4 {
+            answers.push(serde_json::from_str(&lines.next_line().await.unwrap().unwrap()).unwrap());
+        }
+        drop(lines);
+        drop(ours);
+        served.await.unwrap().unwrap();
+        answers
+    });
+    let of = |id: Value| answers.iter().find(|answer| answer["id"] == id).unwrap();
+    assert_eq!(of(Value::Null)["error"]["code"], -32700);
+    assert_eq!(of(json!(2))["error"]["code"], -32602);
+    assert!(of(json!(1))["result"].is_object() && of(json!(3))["result"].is_object());
 }
 
 #[test]
@@ -198,6 +229,8 @@ fn search_and_list_lead_to_what_is_there() {
         );
         let (answer, _) = client.call("search", json!({ "query": "n..dle", "regex": true, "session": "s2" })).await;
         assert!(answer.contains("s2/c1:2:") && !answer.contains("s1/c1"), "{answer}");
+        let (answer, _) = client.call("search", json!({ "query": "needle", "session": "s3" })).await;
+        assert!(answer.contains("nothing is stored of session s3"), "{answer}");
         let (answer, _) = client.call("list", json!({})).await;
         assert!(
             answer.contains("s1: 1 results, 1 archived conversations,") && answer.contains("s2: 1 results"),

@@ -129,6 +129,9 @@ fn recall(arguments: &JsonObject, store: &Store) -> Result<String, String> {
         return Err("`lines` stands alone: give it without offset, length and grep".to_owned());
     }
     let recalled = store.open_recall(&id).map_err(|error| told(&error))?;
+    if length == Some(0) {
+        return Err("`length` must be 1 or more; leave it out for a page".to_owned());
+    }
     let length = length.unwrap_or(PAGE).clamp(1, PAGE);
     let answer = if let Some(expression) = grep {
         let pattern = Pattern::regex(expression).map_err(|error| told(&error))?;
@@ -206,7 +209,11 @@ fn search(arguments: &JsonObject, store: &Store) -> Result<String, String> {
     let pattern = if arguments.switch("regex")? { Pattern::regex(query) } else { Pattern::literal(query) };
     let pattern = pattern.map_err(|error| told(&error))?;
     let page = store.search_page(&pattern, session.as_ref(), PAGE).map_err(|error| told(&error))?;
-    Ok(closed(&page.text, &page.footer()))
+    let footer = page.footer();
+    let unknown = session.filter(|_| page.searched.looked_through == 0 && page.searched.errors.is_empty());
+    let hint =
+        unknown.map(|session| format!("\n[nothing is stored of session {session}; `list` shows what there is]"));
+    Ok(closed(&page.text, &footer) + &hint.unwrap_or_default())
 }
 
 /// A session as a model names it: the part of a recall id before the slash, or a program's own id.

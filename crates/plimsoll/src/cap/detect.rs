@@ -29,8 +29,20 @@ impl Kind {
         if lines.len() > 1 {
             lines.pop();
         }
+        if is_binary(sample) {
+            return Self::Binary;
+        }
         structure(sample, &lines).or(hint).or_else(|| looks(&lines)).unwrap_or(Self::Text)
     }
+}
+
+/// Whether bytes are no text: many are neither characters nor what a terminal acts upon.
+fn is_binary(sample: &[u8]) -> bool {
+    let sample = sample.get(..4_096).unwrap_or(sample);
+    let odd = |byte: &u8| *byte < b' ' && !matches!(byte, b'\t' | b'\n' | b'\r' | 0x08 | 0x0C | 0x1B);
+    let strange: usize =
+        sample.utf8_chunks().map(|chunk| chunk.invalid().len() + chunk.valid().bytes().filter(odd).count()).sum();
+    sample.len() >= 64 && strange * 5 > sample.len()
 }
 
 fn structure(sample: &[u8], lines: &[&[u8]]) -> Option<Kind> {
@@ -214,6 +226,23 @@ mod tests {
         assert_eq!(of("src/a.rs:12:fn a()\nsrc/b.rs:3:fn b()\nsrc/c.rs:9:x\n"), Kind::Listing);
         assert_eq!(of("Once upon a time, there was.\nAnd then, it was not.\nThe end, all.\nYes, so.\n"), Kind::Text);
         assert_eq!(of(""), Kind::Text);
+    }
+
+    #[test]
+    fn random_bytes_are_no_log() {
+        let mut state = 1_u32;
+        let mut next = || {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            state.to_be_bytes()[0]
+        };
+        let random: Vec<u8> = (0..60_000).map(|_| next()).collect();
+        assert_eq!(Kind::detect(&random, Some(Kind::Output)), Kind::Binary);
+        assert_eq!(Kind::detect(&[0; 5_000], None), Kind::Binary);
+        for text in ["\u{1b}[31merror\u{1b}[0m: it broke\n".repeat(200), "日本語のテキスト\n".repeat(300)] {
+            assert_ne!(Kind::detect(text.as_bytes(), None), Kind::Binary);
+        }
+        // Latin-1 is text, though it cannot be shown well.
+        assert_ne!(Kind::detect(&b"caf\xE9 au lait, d\xE9j\xE0 vu\n".repeat(100), None), Kind::Binary);
     }
 
     #[test]

@@ -27,13 +27,23 @@ pub(super) struct DiffFiles {
     start: Vec<u8>,
     /// Lines that the hunk at hand still has, old and new.
     left: (u64, u64),
+    /// The hunks so far of the file at hand, kept or not; none before the first file.
+    hunks: Option<u64>,
     total: File,
 }
 
 impl DiffFiles {
     pub(super) fn new(limit: usize) -> Self {
         let most = (limit / 24).clamp(8, 4_096);
-        Self { most, files: Vec::new(), more: 0, start: Vec::new(), left: (0, 0), total: File::default() }
+        Self {
+            most,
+            files: Vec::new(),
+            more: 0,
+            start: Vec::new(),
+            left: (0, 0),
+            hunks: None,
+            total: File::default(),
+        }
     }
 
     pub(super) fn feed(&mut self, mut bytes: &[u8]) {
@@ -99,13 +109,15 @@ impl DiffFiles {
             self.name(path);
         } else if let Some(path) = line.strip_prefix(b"--- ") {
             // Without git's line, this is where a file begins.
-            if self.files.last().is_none_or(|file| file.hunks > 0) {
+            if self.hunks.is_none_or(|hunks| hunks > 0) {
                 self.begin(strip(path));
             }
         } else if let Some(hunk) = line.strip_prefix(b"@@ -") {
             self.left = lengths(hunk).unwrap_or((0, 0));
+            self.hunks = self.hunks.map(|hunks| hunks + 1);
             self.count(|file| file.hunks += 1);
         } else if let Some(note) = note(line)
+            && self.more == 0
             && let Some(file) = self.files.last_mut()
         {
             file.note = note;
@@ -113,6 +125,7 @@ impl DiffFiles {
     }
 
     fn begin(&mut self, path: &[u8]) {
+        self.hunks = Some(0);
         if self.files.len() == self.most {
             self.more += 1;
             return;
@@ -243,6 +256,26 @@ mod tests {
           old: 1 hunk, +0 -1, deleted
           pic.png: 0 hunks, +0 -0, binary
         ");
+    }
+
+    #[test]
+    fn files_past_those_that_are_kept_are_counted_once() {
+        for count in [7_u64, 8, 9, 10, 100] {
+            let mut files = DiffFiles::new(192);
+            for number in 0..count {
+                let patch = format!(
+                    "diff --git a/f{number} b/f{number}\n--- a/f{number}\n+++ b/f{number}\n@@ -1 +1 @@\n-a\n+b\n"
+                );
+                files.feed(patch.as_bytes());
+            }
+            files.feed(
+                b"diff --git a/x.png b/x.png\nnew file mode 100644\nBinary files /dev/null and b/x.png differ\n",
+            );
+            files.finish();
+            let list = files.list(8_192).unwrap();
+            assert!(list.starts_with(&format!("{} files, {count} hunks, +{count} -{count}:\n", count + 1)), "{list}");
+            assert_eq!(list.contains(", new") || list.contains(", binary"), count < 8, "{list}");
+        }
     }
 
     #[test]

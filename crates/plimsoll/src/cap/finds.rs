@@ -13,9 +13,14 @@ use super::screen::shown_line;
 const LINE: Range<usize> = 80..240;
 /// The most of a line that follows one.
 const AFTER: usize = 160;
-/// How many lines after a failure may be shown with it: where it is, and what it points at.
+/// How many lines after a failure are shown with it if there is room: where it is, and what it points at.
 const FOLLOWING: usize = 3;
-/// The most that is held of a line, and of what follows it, as they are in the text: escape sequences are not shown.
+/// How many there may be of a block that goes on, indented or after an empty line: what was expected, and what came.
+const BLOCK: usize = 10;
+/// How many lines before a failure may be shown with it.
+const BEFORE: usize = 2;
+/// The most that is held of a line, of what follows it and of what is before it, as they are in the text: escape sequences
+/// are not shown.
 const RAW: usize = AFTER * FOLLOWING;
 /// How many different lines of each weight are told apart. Of later ones only samples are looked at.
 const TOLD_APART: usize = 4_096;
@@ -34,25 +39,72 @@ struct Find {
     /// Where what is held of it begins, in bytes from the text's beginning.
     at: u64,
     text: Vec<u8>,
-    /// What comes after it.
+    /// What comes after it, and what stands before it.
     after: Vec<u8>,
+    before: Vec<u8>,
 }
 
 impl Find {
-    fn following(&self) -> impl Iterator<Item = (u64, String)> {
+    /// The first lines after it, then those with which its block goes on.
+    fn following(&self) -> (Vec<(u64, String)>, Vec<(u64, String)>) {
         let full = self.after.len() == RAW;
-        let lines = self.after.split_inclusive(|byte| *byte == b'\n').take(FOLLOWING);
+        let lines = self.after.split_inclusive(|byte| *byte == b'\n').take(BLOCK);
         // The last piece may be broken off where what was at hand ended; where more was at hand than is held, it is long.
         let lines = lines.filter(move |line| full || line.ends_with(b"\n"));
-        (self.line + 1..).zip(lines.map(|line| shown_line(line, AFTER)))
+        let mut lines: Vec<(u64, &[u8])> = (self.line + 1..).zip(lines).collect();
+        let mut block = lines.split_off(lines.len().min(FOLLOWING));
+        let goes_on = |line: &[u8]| line.trim_ascii().is_empty() || is_indented(line);
+        let end = block.iter().position(|(_, line)| !goes_on(line)).unwrap_or(block.len());
+        block.truncate(end);
+        let show = |lines: Vec<(u64, &[u8])>| {
+            lines.into_iter().map(|(line, text)| (line, shown_line(text, AFTER))).collect()
+        };
+        (show(lines), show(block))
     }
+
+    /// The lines before it, where they seem to belong to it: indented deeper, when none that follow are. So Go says why
+    /// before it says which test failed.
+    fn preceding(&self) -> Vec<(u64, String)> {
+        let follows = self.after.split(|byte| *byte == b'\n').next().is_some_and(is_indented);
+        if follows || is_indented(&self.text) {
+            return Vec::new();
+        }
+        let lines = self.before.strip_suffix(b"\n").unwrap_or_default().rsplit(|byte| *byte == b'\n');
+        let lines = (1..=BEFORE as u64).zip(lines).take_while(|(_, line)| is_indented(line));
+        lines.map(|(above, line)| (self.line.saturating_sub(above), shown_line(line, AFTER))).collect()
+    }
+}
+
+fn is_indented(line: &[u8]) -> bool {
+    matches!(line.first(), Some(b' ' | b'\t')) && !line.trim_ascii().is_empty()
+}
+
+/// A line to be noted: itself or a part of it, and what stands around it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Noted<'t> {
+    /// Where the part begins, in bytes from the text's beginning.
+    pub(super) at: u64,
+    pub(super) weight: Weight,
+    pub(super) text: &'t [u8],
+    pub(super) before: &'t [u8],
+    pub(super) after: &'t [u8],
+}
+
+/// What is said of where a line stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Label {
+    /// Its number.
+    Line,
+    /// The byte at which the shown part begins: of a text without lines.
+    Byte,
+    /// Nothing: it has a number of its own.
+    Nothing,
 }
 
 /// The lines that stand out: of each weight the first and the last.
 #[derive(Debug, Clone)]
 pub(super) struct Finds {
-    /// Whether lines have numbers of their own.
-    numbered: bool,
+    label: Label,
     each: usize,
     kept: [(Vec<Find>, VecDeque<Find>); 3],
     /// How often a line was seen that differs in numbers only, and where it was seen first; found by what they have in
@@ -69,9 +121,9 @@ pub(super) struct Finds {
 }
 
 impl Finds {
-    pub(super) fn new(limit: usize, numbered: bool) -> Self {
+    pub(super) fn new(limit: usize, label: Label) -> Self {
         Self {
-            numbered,
+            label,
             each: (limit / 128).clamp(16, 512),
             kept: Default::default(),
             seen: Vec::new(),
@@ -94,26 +146,22 @@ impl Finds {
 
     #[cfg(test)]
     pub(super) fn holds(&self) -> usize {
-        let of = |find: &Find| find.text.capacity() + find.after.capacity() + size_of::<Find>();
+        let of =
+            |find: &Find| find.text.capacity() + find.after.capacity() + find.before.capacity() + size_of::<Find>();
         let kept = self.kept.iter().flat_map(|(first, last)| first.iter().chain(last)).map(of).sum::<usize>();
         kept + self.known.capacity() * 24 + self.seen.capacity() * 16 + self.recent.capacity() * 16
     }
 
-    /// Notes a line that stands at a byte of the text, and what comes after it. Its number is asked for if it is news.
-    pub(super) fn note(
-        &mut self,
-        (at, weight): (u64, Weight),
-        text: &[u8],
-        after: &[u8],
-        number: impl FnOnce() -> u64,
-    ) {
+    /// Notes a line. Its number is asked for if it is news.
+    pub(super) fn note(&mut self, noted: &Noted<'_>, number: impl FnOnce() -> u64) {
+        let Noted { at, weight, text, before, after } = *noted;
         self.count += 1;
         let Some(nth) = self.news(at, weight, text) else {
             return;
         };
         let line = number();
         if let Some((_, first)) = self.seen.get_mut(nth) {
-            *first = line;
+            *first = at;
         }
         let Some((first, last)) = self.kept.get_mut(weight as usize) else {
             return;
@@ -125,8 +173,15 @@ impl Finds {
         find.text.clear();
         find.text.extend_from_slice(text.get(..RAW).unwrap_or(text));
         find.after.clear();
+        find.before.clear();
         if weight == Weight::Failure {
             find.after.extend_from_slice(after.get(..RAW).unwrap_or(after));
+            // From the beginning of a line on.
+            let before = before.get(before.len().saturating_sub(RAW)..).unwrap_or(before);
+            let lines = memchr::memrchr_iter(b'\n', before)
+                .nth(BEFORE)
+                .map_or(before, |feed| before.get(feed + 1..).unwrap_or_default());
+            find.before.extend_from_slice(lines);
         }
         if full {
             last.push_back(find);
@@ -180,7 +235,7 @@ impl Finds {
     /// Chooses among the lines within a range of bytes as many as fit, the weightiest first, and of those of one
     /// weight the first and the last before those between. They come in the order of the text.
     pub(super) fn choose(&self, within: &Range<u64>, most: usize) -> Vec<Shown> {
-        let times: HashMap<u64, u64> = self.seen.iter().map(|(times, line)| (*line, *times)).collect();
+        let times: HashMap<u64, u64> = self.seen.iter().map(|(times, at)| (*at, *times)).collect();
         let candidates = |(first, last): &(Vec<Find>, VecDeque<Find>)| {
             first.iter().chain(last).filter(|find| within.contains(&find.at)).count()
         };
@@ -199,9 +254,13 @@ impl Finds {
                 && too_long < TOO_LONG
             {
                 from_front = !from_front;
-                let times = times.get(&find.line).copied().unwrap_or(1);
+                let times = times.get(&find.at).copied().unwrap_or(1);
                 let repeats = if times > 1 { format!(" ({and} {} like it)", times - 1) } else { String::new() };
-                let number = if self.numbered { String::new() } else { format!("{}: ", find.line) };
+                let number = match self.label {
+                    Label::Nothing => String::new(),
+                    Label::Line => format!("{}: ", find.line),
+                    Label::Byte => format!("byte {}: ", find.at),
+                };
                 let text = format!("{number}{}{repeats}\n", shown_line(&find.text, longest));
                 if text.len() > left {
                     too_long += 1;
@@ -212,7 +271,7 @@ impl Finds {
             }
         }
         self.add_following(&mut chosen, within, left);
-        chosen.sort_by_key(|shown| shown.line);
+        chosen.sort_by_key(|shown| (shown.line, shown.at));
         chosen
     }
 
@@ -220,22 +279,27 @@ impl Finds {
         let mut taken: HashSet<u64> = chosen.iter().map(|shown| shown.line).collect();
         let failures =
             self.kept.get(Weight::Failure as usize).into_iter().flat_map(|(first, last)| first.iter().chain(last));
-        for find in failures.filter(|find| within.contains(&find.at)) {
-            if !taken.contains(&find.line) {
-                continue;
-            }
-            for (line, text) in find.following() {
+        let failures: Vec<&Find> =
+            failures.filter(|find| within.contains(&find.at) && taken.contains(&find.line)).collect();
+        let mut add = |find: &Find, lines: Vec<(u64, String)>| {
+            for (line, text) in lines {
                 let shown = Shown { line, at: find.at, text: format!("{line}- {text}\n") };
                 if text.trim().is_empty() || taken.contains(&line) {
                     continue;
                 }
-                if shown.text.len() > left {
-                    return;
-                }
-                left -= shown.text.len();
+                let Some(rest) = left.checked_sub(shown.text.len()) else { return };
+                left = rest;
                 taken.insert(line);
                 chosen.push(shown);
             }
+        };
+        // What is next to each of them before more of any.
+        for find in &failures {
+            add(find, find.preceding());
+            add(find, find.following().0);
+        }
+        for find in &failures {
+            add(find, find.following().1);
         }
     }
 }
@@ -367,13 +431,14 @@ mod tests {
         for nth in 0..count {
             let at = from + nth * apart;
             let text = format!("{what} {}", different(at / apart));
-            finds.note((at, weight), text.as_bytes(), &[b'-'; 600], || at);
+            let noted = Noted { at, weight, text: text.as_bytes(), before: b"", after: &[b'-'; 600] };
+            finds.note(&noted, || at);
         }
     }
 
     #[test]
     fn of_too_many_different_lines_samples_from_everywhere_near_the_end_are_kept() {
-        let mut finds = Finds::new(128 * 1024, false);
+        let mut finds = Finds::new(128 * 1024, Label::Line);
         note(&mut finds, 0, 100, 100_000, Weight::Failure, "error:");
         assert_eq!(finds.count, 100_000);
         assert!(finds.holds() < 2 << 20, "{}", finds.holds());
@@ -387,7 +452,7 @@ mod tests {
 
     #[test]
     fn trouble_that_is_rare_is_kept_also_after_too_many_different_lines() {
-        let mut finds = Finds::new(8 * 1024, false);
+        let mut finds = Finds::new(8 * 1024, Label::Line);
         note(&mut finds, 0, 100, 10_000, Weight::Failure, "error:");
         note(&mut finds, 2_000_000, 50_000, 10, Weight::Failure, "panicked:");
         let shown = finds.choose(&(1_500_000..u64::MAX), 2_048);
@@ -396,7 +461,7 @@ mod tests {
 
     #[test]
     fn too_many_warnings_do_not_keep_failures_from_being_told_apart() {
-        let mut finds = Finds::new(8 * 1024, false);
+        let mut finds = Finds::new(8 * 1024, Label::Line);
         note(&mut finds, 0, 100, 10_000, Weight::Warning, "warning:");
         note(&mut finds, 1_000_000, 10, 30, Weight::Failure, "error:");
         let shown = finds.choose(&(900_000..u64::MAX), 2_048);
@@ -405,8 +470,11 @@ mod tests {
 
     #[test]
     fn what_is_known_at_a_glance_is_counted_and_the_count_said_to_be_the_least() {
-        let mut finds = Finds::new(8 * 1024, false);
-        let again = |finds: &mut Finds| (0..5).for_each(|_| finds.note((0, Weight::Failure), b"error: x", b"", || 1));
+        let mut finds = Finds::new(8 * 1024, Label::Line);
+        let again = |finds: &mut Finds| {
+            let noted = Noted { at: 0, weight: Weight::Failure, text: b"error: x", before: b"", after: b"" };
+            (0..5).for_each(|_| finds.note(&noted, || 1));
+        };
         again(&mut finds);
         assert_eq!(finds.choose(&(0..9), 999)[0].text, "1: error: x (and 4 like it)\n");
         note(&mut finds, 10, 10, 5_000, Weight::Warning, "warning:");

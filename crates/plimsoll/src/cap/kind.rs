@@ -24,13 +24,15 @@ pub enum Kind {
     Table,
     /// Code without its white space: its ends, and the names it gives to things.
     Minified,
+    /// No text at all.
+    Binary,
     /// Anything else.
     Text,
 }
 
 impl Kind {
     /// All kinds.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Output,
         Self::Log,
         Self::File,
@@ -40,6 +42,7 @@ impl Kind {
         Self::JsonLines,
         Self::Table,
         Self::Minified,
+        Self::Binary,
         Self::Text,
     ];
 
@@ -55,6 +58,7 @@ impl Kind {
             Self::JsonLines => "JSON lines",
             Self::Table => "table",
             Self::Minified => "minified code",
+            Self::Binary => "binary data",
             Self::Text => "text",
         }
     }
@@ -131,7 +135,7 @@ impl Kind {
         match self {
             Self::Output | Self::Log => 30,
             Self::File | Self::Listing | Self::Diff | Self::Table | Self::JsonLines => 70,
-            Self::Json | Self::Minified | Self::Text => 50,
+            Self::Json | Self::Minified | Self::Binary | Self::Text => 50,
         }
     }
 }

@@ -1,14 +1,12 @@
 //! Passing over a text line by line where there is something to find, and quickly where there is not.
 
-use std::sync::LazyLock;
-
-use aho_corasick::{AhoCorasick, Span, packed};
-
 use super::diff::DiffFiles;
-use super::finds::Finds;
-use super::minified::Names;
-use super::notable::{OUTLINE, TROUBLE, Weight, weigh};
+use super::finds::{Finds, Label, Noted};
+use super::minified::{Names, is_long};
+use super::notable::{Weight, weigh};
+use super::rows::Rows;
 use super::screen::without_colours;
+use super::search::{Hits, SEARCH_AFTER_ARROW, SEARCH_AFTER_TAB, SEARCH_MARKS, SEARCH_OUTLINE, SEARCH_TROUBLE};
 
 /// How much is looked at in one go. What is found does not depend on how the text was pushed, as it is always divided
 /// at the same places.
@@ -29,12 +27,18 @@ pub(super) enum Look {
     Count,
     /// Errors and the like.
     Trouble,
+    /// The same between the rows of a listing, where mere warnings are none.
+    Listed,
+    /// The same in the members of JSON, whether or not they stand on lines of their own.
+    Members,
     /// Headings and definitions; in some files each line has its number and this character before it.
     Outline { after: char },
-    /// The files and hunks of a patch.
+    /// The files and hunks of a patch, and trouble outside of them.
     Diff,
-    /// The names in minified code.
+    /// The names in minified code, and trouble in lines that are none.
     Names,
+    /// The rows of a table, and trouble in them.
+    Rows,
 }
 
 impl Look {
@@ -70,13 +74,22 @@ pub(super) struct Lines {
     last: Option<u8>,
     /// The part of a line at hand, without colours.
     plain: Vec<u8>,
+    /// Whether it begins within a line of which this much is known: it is long.
+    long: bool,
     pub(super) finds: Finds,
     pub(super) diff: DiffFiles,
     pub(super) names: Names,
+    pub(super) rows: Rows,
 }
 
 impl Lines {
-    pub(super) fn new(look: Look, limit: usize) -> Self {
+    pub(super) fn new(look: Look, limit: usize, head: &[u8]) -> Self {
+        let label = match look {
+            Look::Outline { after } if after != '\n' => Label::Nothing,
+            Look::Members => Label::Byte,
+            _ => Label::Line,
+        };
+        let header = head.split(|byte| *byte == b'\n').next().unwrap_or_default();
         Self {
             look,
             waiting: Vec::new(),
@@ -85,22 +98,30 @@ impl Lines {
             feeds: 0,
             last: None,
             plain: Vec::new(),
-            finds: Finds::new(limit, matches!(look, Look::Outline { after } if after != '\n')),
+            long: false,
+            finds: Finds::new(limit, label),
             diff: DiffFiles::new(limit),
             names: Names::default(),
+            rows: Rows::new(header),
         }
+    }
+
+    /// Goes on as with the lines of a command's output: what began as JSON is none.
+    pub(super) fn turn(&mut self, limit: usize) {
+        (self.look, self.finds) = (Look::Trouble, Finds::new(limit, Label::Line));
     }
 
     pub(super) fn feed(&mut self, bytes: &[u8]) {
         self.last = bytes.last().copied().or(self.last);
-        if !matches!(self.look, Look::Trouble | Look::Outline { .. }) {
-            self.feeds += memchr::memchr_iter(b'\n', bytes).count() as u64;
-            match self.look {
-                Look::Diff => self.diff.feed(bytes),
-                Look::Names => self.names.feed(bytes),
-                _ => {}
+        match self.look {
+            Look::Diff => self.diff.feed(bytes),
+            Look::Names => self.names.feed(bytes),
+            Look::Rows => self.rows.feed(bytes),
+            Look::Count => {
+                self.feeds += memchr::memchr_iter(b'\n', bytes).count() as u64;
+                return;
             }
-            return;
+            Look::Trouble | Look::Listed | Look::Members | Look::Outline { .. } => {}
         }
         let mut at = 0;
         while at < bytes.len() {
@@ -130,13 +151,6 @@ impl Lines {
         }
     }
 
-    /// Passes over bytes in which nothing is to be found, before the first that are [fed](Self::feed).
-    pub(super) fn skip(&mut self, bytes: &[u8]) {
-        self.last = bytes.last().copied().or(self.last);
-        self.feeds += memchr::memchr_iter(b'\n', bytes).count() as u64;
-        self.offset += bytes.len() as u64;
-    }
-
     #[cfg(test)]
     pub(super) fn holds(&self) -> usize {
         self.waiting.capacity() + self.finds.holds() + self.names.holds()
@@ -148,6 +162,7 @@ impl Lines {
         self.look(&waiting, true);
         self.diff.finish();
         self.names.finish();
+        self.rows.finish();
         self.feeds + u64::from(self.last.is_some_and(|byte| byte != b'\n'))
     }
 
@@ -165,20 +180,23 @@ impl Lines {
         };
         let region = waiting.get(..upto).unwrap_or_default();
         let noted = match self.look {
-            Look::Trouble => self.search(region, &SEARCH_TROUBLE),
-            Look::Outline { after: '→' } => self.search(region, &SEARCH_AFTER_ARROW),
-            Look::Outline { after: '\t' } => self.search(region, &SEARCH_AFTER_TAB),
-            Look::Outline { .. } => self.search(region, &SEARCH_OUTLINE),
-            Look::Count | Look::Diff | Look::Names => false,
+            Look::Outline { after: '→' } => self.search(region, Hits::of(&SEARCH_AFTER_ARROW)),
+            Look::Outline { after: '\t' } => self.search(region, Hits::of(&SEARCH_AFTER_TAB)),
+            Look::Outline { .. } => self.search(region, Hits::of(&SEARCH_OUTLINE)),
+            Look::Count => false,
+            // The marks are no ASCII: where all is, there are none.
+            _ if region.is_ascii() => self.search(region, Hits::of(&SEARCH_TROUBLE)),
+            _ => self.search(region, Hits::of_both(&SEARCH_TROUBLE, &SEARCH_MARKS)),
         };
         self.noted = long && (noted || self.noted && whole == 0);
+        self.long = long;
         self.feeds += memchr::memchr_iter(b'\n', waiting.get(..keep).unwrap_or_default()).count() as u64;
         self.offset += keep as u64;
         keep
     }
 
     /// Notes the lines that stand out; tells whether the last one, which may go on, is among them.
-    fn search(&mut self, region: &[u8], search: &Search) -> bool {
+    fn search(&mut self, region: &[u8], mut hits: Hits<'_>) -> bool {
         let mut at = 0;
         // How many lines there are before the byte that is counted up to; counted where a number is asked for.
         let (mut counted, mut number) = (0, self.feeds + 1);
@@ -187,7 +205,7 @@ impl Lines {
         let mut line = 0..0;
         let mut noted = false;
         loop {
-            let hit = search.find(region, at);
+            let hit = hits.find(region, at);
             // Past the line at hand: what was the best in it is noted.
             if let Some((weight, place)) = best
                 && hit.is_none_or(|(start, _)| start >= line.end)
@@ -216,16 +234,15 @@ impl Lines {
             let anchored = region.get(start) == Some(&b'\n');
             start += usize::from(anchored);
             if start >= line.end {
-                let from = memchr::memrchr(b'\n', region.get(..start).unwrap_or_default()).map_or(0, |feed| feed + 1);
-                let rest = region.get(start..).unwrap_or_default();
-                line = from..memchr::memchr(b'\n', rest).map_or(region.len(), |feed| start + feed);
+                line = if self.look == Look::Members { member(region, start) } else { line_of(region, start) };
                 places = 0;
             }
             places += 1;
-            let known = self.noted && line.start == 0;
+            let known = line.start == 0 && (self.noted || self.long && self.look == Look::Names)
+                || self.passes(region, &line);
             let weight = if known {
                 None
-            } else if anchored {
+            } else if anchored && matches!(self.look, Look::Outline { .. }) {
                 Some(Weight::Mention)
             } else if let Look::Outline { after } = self.look {
                 // The number must be all that stands before it.
@@ -236,6 +253,7 @@ impl Lines {
                 self.weigh(region.get(from..to).unwrap_or_default(), start - from)
             };
             if let Some(weight) = weight
+                && weight >= self.least()
                 && best.is_none_or(|(known, _)| weight > known)
             {
                 best = Some((weight, start));
@@ -243,6 +261,25 @@ impl Lines {
             let done = known || places >= PLACES || best.is_some_and(|(weight, _)| weight == Weight::Failure);
             // The line feed at the end may begin the next match.
             at = if done { line.end.max(start) } else { end };
+        }
+    }
+
+    /// The least weight of what is noted.
+    fn least(&self) -> Weight {
+        if self.look == Look::Trouble { Weight::Warning } else { Weight::Mention }
+    }
+
+    /// Whether a line is of those among which nothing is looked for: the content of a patch, or code.
+    fn passes(&self, region: &[u8], line: &std::ops::Range<usize>) -> bool {
+        const NAMES: [&[u8]; 4] = [b"diff --git ", b"rename ", b"copy ", b"Binary files "];
+        match self.look {
+            Look::Names => is_long(line.len()),
+            Look::Diff => {
+                let text = region.get(line.clone()).unwrap_or_default();
+                matches!(text.first(), Some(b'+' | b'-' | b' ' | b'@' | b'\\'))
+                    || NAMES.iter().any(|name| text.starts_with(name))
+            }
+            _ => false,
         }
     }
 
@@ -269,11 +306,36 @@ impl Lines {
     ) {
         let (from, to) = around(line, place);
         let window = region.get(from..to).unwrap_or_default();
-        let following = region.get((line.end + 1).min(region.len())..).unwrap_or_default();
         let window = if matches!(self.look, Look::Outline { .. }) { window.trim_ascii_start() } else { window };
+        let (before, after) = if self.look == Look::Members {
+            (&[][..], &[][..])
+        } else {
+            let after = region.get((line.end + 1).min(region.len())..).unwrap_or_default();
+            (region.get(..line.start).unwrap_or_default(), after)
+        };
         // Of a long line, the place that is shown counts, not where the line begins.
-        self.finds.note((self.offset + from as u64, weight), window, following, number);
+        let at = self.offset + from as u64;
+        self.finds.note(&Noted { at, weight, text: window, before, after }, number);
     }
+}
+
+/// The line in which a place stands.
+fn line_of(region: &[u8], place: usize) -> std::ops::Range<usize> {
+    let from = memchr::memrchr(b'\n', region.get(..place).unwrap_or_default()).map_or(0, |feed| feed + 1);
+    let rest = region.get(place..).unwrap_or_default();
+    from..memchr::memchr(b'\n', rest).map_or(region.len(), |feed| place + feed)
+}
+
+/// What belongs together around a place in JSON: up to the ends of its object, of its line, or of a line in its text.
+fn member(region: &[u8], place: usize) -> std::ops::Range<usize> {
+    let (before, after) = AROUND;
+    let from = place.saturating_sub(before);
+    let until = region.len().min(place + after);
+    let (left, right) = (region.get(from..place).unwrap_or_default(), region.get(place..until).unwrap_or_default());
+    let escaped = memchr::memmem::rfind(left, b"\\n").map(|at| at + 2);
+    let begins = memchr::memrchr3(b'{', b'}', b'\n', left).map(|at| at + 1).max(escaped);
+    let ends = memchr::memchr2(b'}', b'\n', right).into_iter().chain(memchr::memmem::find(right, b"\\n")).min();
+    from + begins.unwrap_or(0)..place + ends.unwrap_or(right.len())
 }
 
 /// The part of a line that is looked at around a place: all of it, if it is not long.
@@ -281,38 +343,4 @@ fn around(line: &std::ops::Range<usize>, place: usize) -> (usize, usize) {
     let (before, after) = AROUND;
     let from = if place - line.start <= before * 2 { line.start } else { place - before };
     (from, line.end.min(place + after))
-}
-
-/// A search for many short strings at once: by SIMD where the machine has it, else by an automaton.
-#[derive(Debug, Clone)]
-enum Search {
-    Packed(packed::Searcher),
-    Automaton(AhoCorasick),
-    Nothing,
-}
-
-static SEARCH_TROUBLE: LazyLock<Search> = LazyLock::new(|| Search::new(&TROUBLE));
-static SEARCH_OUTLINE: LazyLock<Search> = LazyLock::new(|| Search::new(&OUTLINE));
-static SEARCH_AFTER_ARROW: LazyLock<Search> =
-    LazyLock::new(|| Search::new(&OUTLINE.map(|line| line.replace('\n', "→"))));
-static SEARCH_AFTER_TAB: LazyLock<Search> =
-    LazyLock::new(|| Search::new(&OUTLINE.map(|line| line.replace('\n', "\t"))));
-
-impl Search {
-    fn new(words: &[impl AsRef<[u8]>]) -> Self {
-        match packed::Searcher::new(words) {
-            Some(packed) => Self::Packed(packed),
-            None => AhoCorasick::new(words).map_or(Self::Nothing, Self::Automaton),
-        }
-    }
-
-    fn find(&self, text: &[u8], from: usize) -> Option<(usize, usize)> {
-        let span = Span { start: from.min(text.len()), end: text.len() };
-        let found = match self {
-            Self::Packed(packed) => packed.find_in(text, span),
-            Self::Automaton(automaton) => automaton.find(aho_corasick::Input::new(text).span(span)),
-            Self::Nothing => None,
-        };
-        found.map(|found| (found.start(), found.end()))
-    }
 }

@@ -4,6 +4,8 @@ use std::collections::HashSet;
 
 /// A line from this length on is no line that a person wrote, in bytes.
 const LONG: usize = 2_000;
+/// How many other lines minified code may have: those of a licence.
+const OTHERS: usize = 40;
 /// How much is looked at in one go; what is found does not depend on it.
 const BLOCK: usize = 64 * 1024;
 /// How far before a place its name is looked for, in bytes.
@@ -15,19 +17,34 @@ const LONGEST: usize = 60;
 /// How many different names are kept.
 const MOST: usize = 2_048;
 
-/// Tells whether a text, of which this is the beginning, is code without its white space: a long line dense with
-/// punctuation, in the words of JavaScript.
+/// Tells whether a text, of which this is the beginning, is code without its white space: nearly all of it in long lines
+/// dense with punctuation, in the words of JavaScript. One such line in a log does not make the log code.
 pub(super) fn is_minified(sample: &[u8]) -> bool {
-    sample.split(|byte| *byte == b'\n').filter(|line| line.len() >= LONG).any(|line| {
-        let count = |is: fn(&u8) -> bool| line.iter().filter(|byte| is(byte)).count();
-        let dense = count(|byte| matches!(byte, b'(' | b')' | b'{' | b'}' | b';' | b',' | b'='));
-        let spaces = count(|byte| *byte == b' ');
-        let says = |word: &str| memchr::memmem::find(line, word.as_bytes()).is_some();
-        dense * 100 >= line.len() * 8
-            && spaces * 100 <= line.len() * 10
-            && says("return")
-            && (says("function") || says("=>"))
-    })
+    let (mut dense, mut others) = (0, 0);
+    for line in sample.split(|byte| *byte == b'\n') {
+        if is_dense(line) {
+            dense += line.len();
+        } else {
+            others += usize::from(!line.trim_ascii().is_empty());
+        }
+    }
+    // A licence may stand above it.
+    dense > 0 && dense * 100 >= sample.len() * 60 && others <= OTHERS
+}
+
+/// Whether a line is too long to be worth a look at what it says: no person wrote it.
+pub(super) const fn is_long(length: usize) -> bool {
+    length >= LONG
+}
+
+fn is_dense(line: &[u8]) -> bool {
+    let count = |is: fn(&u8) -> bool| line.iter().filter(|byte| is(byte)).count();
+    let says = |word: &str| memchr::memmem::find(line, word.as_bytes()).is_some();
+    is_long(line.len())
+        && count(|byte| matches!(byte, b'(' | b')' | b'{' | b'}' | b';' | b',' | b'=')) * 100 >= line.len() * 8
+        && count(|byte| *byte == b' ') * 100 <= line.len() * 10
+        && says("return")
+        && (says("function") || says("=>"))
 }
 
 /// Finds where a text may be cut after: the end of its last statement or value, if that is in its last fifth.
@@ -209,6 +226,9 @@ mod tests {
         let code = "function a(e,t){return e.x=t,e}var b=(e)=>{return a(e,1)};".repeat(50);
         assert!(is_minified(code.as_bytes()));
         assert!(is_minified(format!("/* a licence */\n{code}").as_bytes()));
+        // One bundle in the middle of a build's output, and search hits that are whole bundles.
+        let step = "[12:00:00] bundling module\n".repeat(60);
+        assert!(!is_minified(format!("{step}{code}\nerror: it broke\n").as_bytes()));
         for other in
             ["words of prose that return to their function, and on. ".repeat(60), "0123456789abcdef".repeat(200)]
         {

@@ -40,10 +40,13 @@ mod outline;
 mod policy;
 mod preview;
 mod recalled;
+mod rows;
 mod scan;
 mod screen;
+mod search;
 mod skip;
 mod snip;
+mod words;
 
 pub use batch::batch;
 pub use blocks::{Block, CappedBlock, cap_blocks};

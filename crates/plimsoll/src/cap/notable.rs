@@ -1,5 +1,7 @@
 //! Lines that a reader would look for: which words make one, and how much each weighs.
 
+use super::words::MARKS;
+
 /// How much a line matters. Higher goes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Weight {
@@ -11,82 +13,31 @@ pub(super) enum Weight {
     Failure,
 }
 
-/// Parts of words that are searched for. What is found is then read as a whole word by [`weigh`].
-///
-/// The first letter is left out where it may be a capital. A line feed stands for the beginning of a line.
-///
-/// Their order matters for speed alone: a vectorised search takes every eighth together, and looks closer wherever the
-/// first bytes of one mixed with those of another of its eight might stand. In this order that hardly happens in prose,
-/// logs and code; sorted by what they mean it did a dozen times in a KiB, and took half of the time.
-pub(super) const TROUBLE: [&str; 30] = [
-    "rror",
-    "ot found",
-    "Traceback",
-    "ailed",
-    "ERR!",
-    "xit status ",
-    "FATAL",
-    "o such file",
-    "ailure",
-    "RROR",
-    "arning",
-    "egmentation fault",
-    "imed out",
-    "Panic",
-    "FAIL",
-    "ore dumped",
-    "fatal",
-    "Killed",
-    "annot ",
-    "WARN",
-    "denied",
-    "xited with",
-    "\nE   ",
-    "*** ",
-    "undefined ",
-    "PANIC",
-    "panic",
-    "xit code ",
-    "Fatal",
-    "xception",
-];
-
-/// Beginnings of lines that make an outline of a file: headings and definitions.
-pub(super) const OUTLINE: [&str; 30] = [
-    "\n# ",
-    "\n## ",
-    "\n### ",
-    "\nfn ",
-    "\npub fn ",
-    "\npub(crate) fn ",
-    "\nasync fn ",
-    "\npub async fn ",
-    "\nstruct ",
-    "\npub struct ",
-    "\nenum ",
-    "\npub enum ",
-    "\ntrait ",
-    "\npub trait ",
-    "\nimpl",
-    "\nmod ",
-    "\npub mod ",
-    "\nclass ",
-    "\ndef ",
-    "\nasync def ",
-    "\n    def ",
-    "\nfunction ",
-    "\nasync function ",
-    "\nexport ",
-    "\ninterface ",
-    "\nfunc ",
-    "\ntype ",
-    "\npublic ",
-    "\nnamespace ",
-    "\nmodule ",
+/// What could not be done, where it is no turn of phrase: `could not connect`, `cannot open`.
+const ATTEMPTS: [&str; 16] = [
+    " access",
+    " allocate",
+    " bind",
+    " compile",
+    " connect",
+    " create",
+    " download",
+    " find",
+    " load",
+    " locate",
+    " open",
+    " read",
+    " resolve",
+    " start",
+    " write",
+    " execute",
 ];
 
 /// Weighs a line by one place in it where part of a word was found. None if that word means no harm there.
 pub(super) fn weigh(line: &[u8], at: usize) -> Option<Weight> {
+    if line.get(at).is_some_and(|byte| !byte.is_ascii()) {
+        return weigh_mark(line, at);
+    }
     let letter = |at: usize| line.get(at).is_some_and(u8::is_ascii_alphabetic);
     let mut start = at;
     while start > 0 && letter(start - 1) {
@@ -103,54 +54,216 @@ pub(super) fn weigh(line: &[u8], at: usize) -> Option<Weight> {
         // `make: *** [all] Error 2`.
         return after.starts_with(b"***").then_some(Weight::Failure).filter(|_| before.ends_with(b": "));
     }
+    if word == b"HTTP" {
+        return match http_status(after)? {
+            500..=599 => Some(Weight::Failure),
+            401 | 403 | 429 => Some(Weight::Mention),
+            _ => None,
+        };
+    }
     let is_type = word.ends_with(b"Exception") && word.len() > "Exception".len();
     if is_part_of_a_name(before, after) || !is_type && is_of_nothing(before, after) {
         return None;
     }
-    let is = |what: &str| word.eq_ignore_ascii_case(what.as_bytes());
-    let shouted = word.len() > 2 && word.iter().all(u8::is_ascii_uppercase);
-    let leads = before.iter().all(|byte| !byte.is_ascii_alphanumeric());
-    let counted = before.trim_ascii_end().last().is_some_and(u8::is_ascii_digit);
-    let named = matches!(after.first(), Some(b':' | b'[' | b'!'));
-    // What source code says of errors is no news; nor is a test that passed.
-    let code = is_quoted(before, after) || matches!(line.trim_ascii_end().last(), Some(b'{' | b';' | b'('));
     if line.starts_with(b"PASSED") || line.trim_ascii_end().ends_with(b"PASSED") {
         return None;
     }
-    let strong = |strong: bool| match (strong, code) {
-        (true, false) => Some(Weight::Failure),
-        (false, false) => Some(Weight::Mention),
-        (true, true) => Some(Weight::Warning),
-        (false, true) => None,
-    };
-    if is("error") || is("errors") || is("err") {
-        strong(named || shouted || leads || counted || before.ends_with(b"\""))
-    } else if word.ends_with(b"Error") || word.ends_with(b"Exception") {
-        strong(after.first().is_none_or(|byte| matches!(byte, b':' | b'\r')))
-    } else if is("exception") {
-        strong(named || leads)
-    } else if is("failed") || is("fail") || is("failure") || is("failures") {
-        strong(shouted || leads || counted || named)
-    } else if is("fatal") || is("traceback") || is("panicked") || is("segmentation") {
-        Some(Weight::Failure)
-    } else if is("panic") {
-        strong(named || leads)
-    } else if is("warning") || is("warnings") || is("warn") {
-        Some(Weight::Warning)
-    } else if is("undefined") {
-        (after.starts_with(b" reference") || after.starts_with(b" symbol")).then_some(Weight::Failure)
-    } else if is("exit") || is("exited") {
-        exit_status(after).filter(|status| *status != 0).map(|_| Weight::Failure)
-    } else if is("denied") || is("not") || is("cannot") || is("no") || is("timed") {
-        // `ls: cannot access`: some program says so.
-        strong(false).filter(|_| memchr::memmem::find(before, b": ").is_some())
-    } else if is("core") {
-        strong(true)
-    } else if word == b"Killed" {
-        strong(leads || after.trim_ascii().is_empty())
-    } else {
-        None
+    // What source code says of errors is no news; nor is a test that passed.
+    let code = is_quoted(before, after) || matches!(line.trim_ascii_end().last(), Some(b'{' | b';' | b'('));
+    Place { word, before, after, code }.weigh()
+}
+
+/// A word and what stands on both sides of it.
+#[derive(Debug, Clone, Copy)]
+struct Place<'l> {
+    word: &'l [u8],
+    before: &'l [u8],
+    after: &'l [u8],
+    /// Whether it stands in source code.
+    code: bool,
+}
+
+impl Place<'_> {
+    fn is(&self, what: &str) -> bool {
+        self.word.eq_ignore_ascii_case(what.as_bytes())
     }
+
+    fn shouted(&self) -> bool {
+        self.word.len() > 2 && self.word.iter().all(u8::is_ascii_uppercase)
+    }
+
+    /// Whether the line begins with it.
+    fn leads(&self) -> bool {
+        self.before.iter().all(|byte| !byte.is_ascii_alphanumeric())
+    }
+
+    fn counted(&self) -> bool {
+        self.before.trim_ascii_end().last().is_some_and(u8::is_ascii_digit)
+    }
+
+    fn named(&self) -> bool {
+        matches!(self.after.first(), Some(b':' | b'[' | b'!')) || begins_with_a_code(self.after)
+    }
+
+    /// Whether some program says it: `ls: cannot access`.
+    fn told(&self) -> bool {
+        memchr::memmem::find(self.before, b": ").is_some()
+    }
+
+    fn attempted(&self, not: &str) -> bool {
+        let after = self.after.strip_prefix(not.as_bytes());
+        after.is_some_and(|after| ATTEMPTS.iter().any(|verb| after.starts_with(verb.as_bytes())))
+    }
+
+    fn strong(&self, strong: bool) -> Option<Weight> {
+        match (strong, self.code) {
+            (true, false) => Some(Weight::Failure),
+            (false, false) => Some(Weight::Mention),
+            (true, true) => Some(Weight::Warning),
+            (false, true) => None,
+        }
+    }
+
+    /// Weighs words that mean an error wherever they stand.
+    fn weigh(&self) -> Option<Weight> {
+        let Self { word, before, after, .. } = *self;
+        if self.is("error") || self.is("errors") || self.is("err") {
+            let of_a_server = before.ends_with(b"Internal Server ");
+            self.strong(
+                self.named()
+                    || self.shouted()
+                    || self.leads()
+                    || self.counted()
+                    || of_a_server
+                    || before.ends_with(b"\""),
+            )
+        } else if word.ends_with(b"Error") || word.ends_with(b"Exception") {
+            self.strong(after.first().is_none_or(|byte| matches!(byte, b':' | b'\r')))
+        } else if self.is("exception") {
+            self.strong(self.named() || self.leads())
+        } else if self.is("failed") || self.is("fail") || self.is("failure") || self.is("failures") {
+            self.strong(self.shouted() || self.leads() || self.counted() || self.named())
+        } else if self.is("fatal") || self.is("traceback") || self.is("panicked") || self.is("segmentation") {
+            Some(Weight::Failure)
+        } else if self.is("panic") {
+            self.strong(self.named() || self.leads())
+        } else if self.is("warning") || self.is("warnings") || self.is("warn") {
+            Some(Weight::Warning)
+        } else if self.is("undefined") {
+            (after.starts_with(b" reference") || after.starts_with(b" symbol")).then_some(Weight::Failure)
+        } else {
+            self.symptom()
+        }
+    }
+
+    /// Weighs what tells of one kind of failure only.
+    fn symptom(&self) -> Option<Weight> {
+        let Self { word, before, after, .. } = *self;
+        if self.is("exit") || self.is("exited") {
+            let says = [" status", " code", " with"].iter().any(|says| after.starts_with(says.as_bytes()));
+            exit_status(after).filter(|status| says && *status != 0).map(|_| Weight::Failure)
+        } else if word == b"not" && before.is_empty() {
+            // TAP: a test that is expected to fail is marked.
+            let excused =
+                [b"# TODO".as_slice(), b"# SKIP"].iter().any(|mark| memchr::memmem::find(after, mark).is_some());
+            (after.starts_with(b" ok") && !excused).then_some(Weight::Failure)
+        } else if word == b"E" && before.is_empty() {
+            // pytest: what was expected, and what came.
+            after.starts_with(b"   ").then_some(Weight::Mention)
+        } else if self.is("cannot") || self.is("could") {
+            let tried = self.attempted(if self.is("could") { " not" } else { "" });
+            self.strong(tried && self.leads()).filter(|_| self.told() || tried && self.leads())
+        } else if self.is("denied") || self.is("not") || self.is("no") {
+            // `ls: x: No such file`: some program says so.
+            self.strong(false).filter(|_| self.told())
+        } else if self.is("timed") {
+            self.strong(false).filter(|_| self.leads() || self.told())
+        } else if self.is("forbidden") {
+            self.strong(self.counted()).filter(|_| self.counted() || self.told())
+        } else if self.is("unavailable") {
+            self.strong(false).filter(|_| before.ends_with(b"Service ") || before.ends_with(b"temporarily "))
+        } else if self.is("bad") || word == b"Gateway" {
+            self.strong(self.counted()).filter(|_| self.counted() || self.told() || self.leads())
+        } else if self.is("core") || word == b"CRITICAL" || word == b"SEVERE" {
+            self.strong(true)
+        } else if word == b"Killed" {
+            self.strong(self.leads() || after.trim_ascii().is_empty())
+        } else if word == b"OOMKilled" || self.is("segfault") || self.is("segfaulted") || word.ends_with(b"BackOff") {
+            self.strong(true)
+        } else if word == b"CONFLICT" {
+            after.starts_with(b" (").then_some(Weight::Failure)
+        } else if self.is("unhandled") || word.starts_with(b"UnhandledPromise") {
+            self.strong(self.leads() || self.named() || self.told())
+        } else if self.is("unresolved") {
+            self.strong(after.starts_with(b" external"))
+        } else if self.is("stack") {
+            self.strong(self.leads() || self.told())
+        } else if self.is("deadlock") || self.is("deadlocked") {
+            let ends =
+                after.trim_ascii().is_empty() || after.starts_with(b" detected") || after.starts_with(b" found");
+            self.strong(true).filter(|_| ends || after.first() == Some(&b'!'))
+        } else if self.is("caused") {
+            self.strong(self.leads())
+        } else if word == b"goroutine" {
+            let runs = memchr::memmem::find(after.get(..40).unwrap_or(after), b" [running").is_some();
+            self.strong(runs).filter(|_| self.leads() && after.get(1).is_some_and(u8::is_ascii_digit))
+        } else if self.is("fehler") || self.is("erreur") || self.is("erreurs") {
+            is_head(after).then_some(Weight::Failure)
+        } else {
+            None
+        }
+    }
+}
+
+/// Weighs a place where one of the [`MARKS`] stands.
+fn weigh_mark(line: &[u8], at: usize) -> Option<Weight> {
+    let (before, from) = line.split_at_checked(at)?;
+    let mark = MARKS.iter().find(|mark| from.starts_with(mark.as_bytes()))?;
+    let after = from.get(mark.len()..).unwrap_or_default();
+    if mark.chars().next().is_some_and(char::is_alphabetic) {
+        return is_head(after).then_some(Weight::Failure);
+    }
+    let nothing = after.trim_ascii_start().strip_prefix(b"0").is_some_and(|rest| rest.first() == Some(&b' '));
+    let leads = before.iter().all(|byte| !byte.is_ascii_alphanumeric());
+    if leads && !nothing && !after.trim_ascii().is_empty() {
+        Some(Weight::Failure)
+    } else {
+        // Behind what it is about.
+        (after.trim_ascii().is_empty() && !leads).then_some(Weight::Mention)
+    }
+}
+
+/// Whether a colon follows, of either width, and not that there were none: `Fehler: x`, `错误：x`, `erreur : x`.
+fn is_head(after: &[u8]) -> bool {
+    let after = after.trim_ascii_start();
+    let said = after.strip_prefix(b":").or_else(|| after.strip_prefix("：".as_bytes()));
+    said.is_some_and(|said| {
+        let said = said.trim_ascii();
+        !said.is_empty() && said.strip_prefix(b"0").is_none_or(|rest| rest.first().is_some_and(u8::is_ascii_digit))
+    })
+}
+
+/// `error LNK2019: ...`, `error TS2304: ...`: a code of letters and digits between the word and its colon.
+fn begins_with_a_code(after: &[u8]) -> bool {
+    let Some(code) = after.strip_prefix(b" ").and_then(|after| after.get(..memchr::memchr(b':', after)?)) else {
+        return false;
+    };
+    code.first().is_some_and(u8::is_ascii_uppercase)
+        && code.last().is_some_and(u8::is_ascii_digit)
+        && code.iter().all(u8::is_ascii_alphanumeric)
+}
+
+/// The status in `HTTP/1.1 500 Internal Server Error`, or behind the request in a server's log.
+fn http_status(after: &[u8]) -> Option<u16> {
+    let version = after.strip_prefix(b"/")?;
+    let end = version.iter().position(|byte| !byte.is_ascii_digit() && *byte != b'.')?;
+    let rest = version.get(end..)?;
+    let rest = rest.strip_prefix(b"\"").unwrap_or(rest).strip_prefix(b" ")?;
+    let (status, after) = rest.split_at_checked(3)?;
+    if after.first().is_some_and(u8::is_ascii_alphanumeric) {
+        return None;
+    }
+    str::from_utf8(status).ok()?.parse().ok()
 }
 
 /// `printf("error: %s")`, but not `msg="error: refused"`, `"msg": "error: refused"` or `"error"`.
@@ -205,12 +318,14 @@ fn exit_status(after: &[u8]) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::words::TROUBLE;
     use super::*;
 
     /// The weight of a line as the scan finds it: the best of all places.
     fn of(line: &str) -> Option<Weight> {
         TROUBLE
             .iter()
+            .chain(&MARKS)
             .flat_map(|word| line.match_indices(word.trim_start_matches('\n')))
             .filter_map(|(at, _)| weigh(line.as_bytes(), at))
             .max()
@@ -239,6 +354,38 @@ mod tests {
             "{\"t\": 1, \"msg\": \"error: refused\"}",
             "Segmentation fault (core dumped)",
             "fatal: not a git repository",
+            "not ok 2000 - the bad one",
+            "  ✕ adds numbers (5 ms)",
+            "✖ 12 problems (3 errors, 9 warnings)",
+            "  × a > b",
+            "CONFLICT (content): Merge conflict in src/a.rs",
+            "2026-01-02 10:00:00 CRITICAL disk full",
+            "SEVERE: Servlet.service() threw",
+            "Unhandled rejection TypeError",
+            "(node:1) UnhandledPromiseRejectionWarning: x",
+            "Could not resolve dependencies for project a:b",
+            "Could not resolve host: example.test",
+            "main.obj : error LNK2019: unresolved external symbol f",
+            "src/a.ts(3,5): error TS2304: Cannot find name 'x'.",
+            "kernel: a.out[12]: segfault at 0 ip 0",
+            "stack overflow",
+            "ERROR:  deadlock detected",
+            "Caused by: java.io.IOException: disk",
+            "goroutine 1 [running]:",
+            "pod-bad  0/1  CrashLoopBackOff  57  5d",
+            "    Reason: OOMKilled",
+            "< HTTP/1.1 500 Internal Server Error",
+            "10.0.0.1 - - [x] \"GET /a HTTP/1.1\" 502 157",
+            "<title>502 Bad Gateway</title>",
+            "403 Forbidden",
+            "Cannot find module './x'",
+            "cannot open shared object file",
+            "foo.c:10: Fehler: nicht deklariert",
+            "erreur : symbole inconnu",
+            "错误：找不到符号 main",
+            "エラー: シンボルが見つかりません",
+            "오류: 실패",
+            "Ошибка: нет файла",
         ] {
             assert_eq!(of(line), Some(Weight::Failure), "{line}");
         }
@@ -246,7 +393,16 @@ mod tests {
 
     #[test]
     fn mentions_and_warnings_weigh_less() {
-        for line in ["an error occurred", "bash: foo: command not found", "ls: cannot access 'x': No such file"] {
+        for line in [
+            "an error occurred",
+            "bash: foo: command not found",
+            "ls: cannot access 'x': No such file",
+            "curl: (6) Could not resolve host: example.test",
+            "Timed out waiting for selector",
+            "upstream: Service Unavailable",
+            "10.0.0.1 - - [x] \"GET /a HTTP/1.1\" 403 157",
+            "E   assert 1 == 2",
+        ] {
             assert_eq!(of(line), Some(Weight::Mention), "{line}");
         }
         for line in [
@@ -274,6 +430,21 @@ mod tests {
             "completed without error",
             "exit code 0",
             "StrictErrorReporter started",
+            "0 failed",
+            "error: 0",
+            "not ok 3 # TODO later",
+            "this could not be simpler",
+            "It cannot be said",
+            "the catalog of mechanics",
+            "GET /a HTTP/1.1\" 200 5000",
+            "3 × 4 = 12",
+            "✖ 0 problems",
+            "错误：0",
+            "keine Fehler gefunden",
+            "how a deadlock is avoided",
+            "see Stack Overflow",
+            "exit 3",
+            "src/deadlock.rs",
         ] {
             assert_eq!(of(line), None, "{line}");
         }

@@ -29,6 +29,10 @@ const SHORT: usize = 32;
 /// The most that the keys of an object take that is shown by them alone, in bytes.
 const KEYS: usize = 80;
 
+/// Keys at the top whose values are shown wherever they stand, in small letters.
+const TELLING: [&str; 10] =
+    ["error", "errors", "err", "exception", "failure", "failures", "message", "status", "stderr", "fault"];
+
 /// How often a little more is tried once something fits.
 const ATTEMPTS: usize = 50;
 
@@ -133,7 +137,8 @@ impl Page<'_> {
                     self.put(": ")?;
                     self.value(*node, depth + 1)?;
                 }
-                self.rest(container.count, shown.len(), ("keys", open), depth)?;
+                let named = if depth == 0 { self.named(container, shown.len())? } else { 0 };
+                self.rest(container.count, shown.len() + named, ("keys", open), depth)?;
                 self.put("}")
             }
             Value::Array(container) => {
@@ -168,6 +173,34 @@ impl Page<'_> {
                 self.put("]")
             }
         }
+    }
+
+    /// Of the members at the top that have no room for their values: those that tell of an error, and the names of the
+    /// others, in up to half of the room. Gives how many they are.
+    fn named(&mut self, container: &Container, shown: usize) -> Option<usize> {
+        let rest = container.kept.get(shown..).unwrap_or_default();
+        let (mut left, mut count) = (self.most / 2, 0);
+        let tells = |key: &str| TELLING.contains(&key.trim_matches('"').to_ascii_lowercase().as_str());
+        for (key, node) in rest.iter().filter(|(key, _)| tells(key)).take(8) {
+            self.put(",")?;
+            self.line(1)?;
+            self.put(&one_line(key))?;
+            self.put(": ")?;
+            self.value(*node, 1)?;
+            count += 1;
+        }
+        let mut names = Vec::new();
+        for (key, _) in rest.iter().filter(|(key, _)| !tells(key)) {
+            let Some(less) = left.checked_sub(key.len() + 2) else { break };
+            left = less;
+            names.push(one_line(key));
+        }
+        if !names.is_empty() {
+            self.put(",")?;
+            self.line(1)?;
+            self.put(&format!("...without their values: {}", names.join(", ")))?;
+        }
+        Some(count + names.len())
     }
 
     /// Of values that are shown by their keys or lengths only, the first few tell most of what there is to tell.
@@ -216,7 +249,12 @@ impl Page<'_> {
         if left > 0 || !open.is_empty() {
             self.put(",")?;
             self.line(depth + 1)?;
-            self.put(&format!("...{left} more, {count} {what} in all{open}"))?;
+            let what = if count == 1 { what.trim_end_matches('s') } else { what };
+            let more = match left {
+                0 => format!("...{count} {what} in all{open}"),
+                left => format!("...{left} more, {count} {what} in all{open}"),
+            };
+            self.put(&more)?;
         }
         self.line(depth)
     }
@@ -279,5 +317,27 @@ mod tests {
         for most in 0..2_000 {
             assert!(of(&text, most).is_none_or(|outline| outline.len() <= most));
         }
+    }
+
+    #[test]
+    fn all_keys_at_the_top_are_named_and_a_late_error_is_seen() {
+        let members: Vec<String> =
+            (0..60).map(|n| format!(r#""key_{n}":{{"v":{n},"name":"{}"}}"#, "n".repeat(40))).collect();
+        let text = format!(r#"{{{},"error":{{"code":500,"message":"boom"}},"last":1}}"#, members.join(","));
+        let outline = of(&text, 1_500).unwrap();
+        for key in (0..60).map(|n| format!("\"key_{n}\"")).chain(["\"last\"".to_owned(), "boom".to_owned()]) {
+            assert!(outline.contains(&key), "{key}: {outline}");
+        }
+        assert!(outline.len() <= 1_500);
+        // Of far too many keys as many as fit.
+        let members: Vec<String> = (0..3_000).map(|n| format!(r#""key_{n}":{n}"#)).collect();
+        let outline = of(&format!("{{{}}}", members.join(",")), 1_500).unwrap();
+        assert!(outline.contains(" more, 3000 keys in all"), "{outline}");
+    }
+
+    #[test]
+    fn what_is_broken_off_and_all_shown_is_said_without_counting_nothing() {
+        let outline = of(r#"{"rows":[1,2,3"#, 600).unwrap();
+        assert!(outline.contains("1 key in all, broken off") && !outline.contains("0 more"), "{outline}");
     }
 }

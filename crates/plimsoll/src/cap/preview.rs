@@ -205,7 +205,6 @@ fn closing(seen: &Seen<'_>, back: &Part) -> String {
 fn middle(seen: &Seen<'_>, kind: Kind, (limit, room): (usize, usize), left_out: &Range<u64>) -> Middle {
     let found = seen.found;
     let closing = closing(seen, &Part::default()).len();
-    let structure = |structure: String| Middle { structure, ..Middle::default() };
     let quarter = (limit / 4).min(room / 2);
     let lines = |heading: String| {
         let most = quarter.saturating_sub(heading.len() + closing);
@@ -217,27 +216,40 @@ fn middle(seen: &Seen<'_>, kind: Kind, (limit, room): (usize, usize), left_out: 
         let (least, count) = (if finds.more { "at least " } else { "" }, finds.count);
         lines(format!("[plimsoll: lines left out that stand out, of {least}{count} in all]\n"))
     };
+    // Beside a structure, what stands out has a part of the room; what it does not need, the structure has.
+    let beside = |share: usize| {
+        let finds = &found.passed.finds;
+        let (least, count) = (if finds.more { "at least " } else { "" }, finds.count);
+        let what = if kind == Kind::Json { "members" } else { "lines" };
+        let heading = format!("[plimsoll: {what} left out that stand out, of {least}{count} in all]\n");
+        let lines = finds.choose(left_out, share.saturating_sub(heading.len()));
+        let size = lines.iter().map(|shown| shown.text.len()).sum::<usize>();
+        let size = if size == 0 { 0 } else { size + heading.len() };
+        (Middle { heading, lines, ..Middle::default() }, size)
+    };
     match kind {
         Kind::Output | Kind::Log | Kind::Text => trouble(),
         Kind::File => lines("[plimsoll: headings and definitions left out, with their lines]\n".to_owned()),
         Kind::Diff => {
+            let (lines, size) = beside(quarter / 2);
             let heading = "[plimsoll: the patch has ";
-            let list = found.passed.diff.list((room / 2).saturating_sub(heading.len() + closing + 1));
-            list.map_or_else(Middle::default, |list| {
+            let list = found.passed.diff.list((room / 2).saturating_sub(heading.len() + closing + 1 + size));
+            let structure = list.map(|list| {
                 let (first, rest) = list.split_once('\n').unwrap_or((&list, ""));
-                structure(format!("{heading}{first}]\n{rest}"))
-            })
+                format!("{heading}{first}]\n{rest}")
+            });
+            Middle { structure: structure.unwrap_or_default(), ..lines }
         }
         Kind::Json => {
+            let (lines, size) = beside(quarter / 2);
             let heading = "[plimsoll: its structure]\n";
             // What is broken off is shown with its end: something may have gone wrong there.
             let open = found.json.as_ref().is_some_and(Json::is_open);
-            let most = if open { room / 2 } else { room }.saturating_sub(heading.len() + closing);
+            let most = if open { room / 2 } else { room }.saturating_sub(heading.len() + closing + size);
             let shown = found.json.as_ref().and_then(|json| outline(json, most));
-            shown.map_or_else(Middle::default, |(outline, more)| Middle {
-                alone: more && !open,
-                ..structure([heading, &outline].concat())
-            })
+            let (outline, more) =
+                shown.map_or_else(Default::default, |(outline, more)| ([heading, &outline].concat(), more));
+            Middle { structure: outline, alone: more && !open, ..lines }
         }
         Kind::JsonLines => {
             let heading = "[plimsoll: the structure of the first value]\n";
@@ -248,14 +260,17 @@ fn middle(seen: &Seen<'_>, kind: Kind, (limit, room): (usize, usize), left_out: 
         Kind::Table => {
             let header = seen.head.split(|byte| *byte == b'\n').find(|line| !line.trim_ascii().is_empty());
             let header = screen::shown_line(header.unwrap_or_default(), room / 8);
-            let rows = found.lines.saturating_sub(1);
-            structure(format!("[plimsoll: a header and {rows} rows; the header again]\n{header}\n"))
+            let rows = found.passed.rows.count();
+            let structure = format!("[plimsoll: a header and {rows} rows; the header again]\n{header}\n");
+            Middle { structure, ..beside(quarter.saturating_sub(closing)).0 }
         }
         Kind::Minified => {
+            let (lines, size) = beside(quarter / 2);
             let heading = "[plimsoll: what it gives names to]\n";
-            let list = found.passed.names.list(quarter.saturating_sub(heading.len() + closing));
-            list.map_or_else(Middle::default, |list| structure([heading, &list].concat()))
+            let list = found.passed.names.list(quarter.saturating_sub(heading.len() + closing + size));
+            Middle { structure: list.map(|list| [heading, &list].concat()).unwrap_or_default(), ..lines }
         }
-        Kind::Listing => Middle::default(),
+        Kind::Listing => beside(quarter.saturating_sub(closing)).0,
+        Kind::Binary => Middle::default(),
     }
 }

@@ -20,6 +20,7 @@ pub(super) struct Scan {
     kind: Kind,
     /// What it is if it only began as JSON.
     otherwise: Kind,
+    limit: usize,
     passed: Lines,
     json: Option<Json>,
 }
@@ -27,14 +28,17 @@ pub(super) struct Scan {
 impl Scan {
     pub(super) fn new(kind: Kind, otherwise: Kind, limit: usize, head: &[u8]) -> Self {
         let look = match kind {
-            Kind::Output | Kind::Log | Kind::Text | Kind::Json | Kind::JsonLines => Look::Trouble,
+            Kind::Output | Kind::Log | Kind::Text | Kind::JsonLines => Look::Trouble,
+            Kind::Json => Look::Members,
             Kind::File => Look::outline(head),
             Kind::Diff => Look::Diff,
             Kind::Minified => Look::Names,
-            Kind::Listing | Kind::Table => Look::Count,
+            Kind::Listing => Look::Listed,
+            Kind::Table => Look::Rows,
+            Kind::Binary => Look::Count,
         };
         let json = matches!(kind, Kind::Json | Kind::JsonLines).then(|| Json::new(limit));
-        Self { kind, otherwise, passed: Lines::new(look, limit), json }
+        Self { kind, otherwise, limit, passed: Lines::new(look, limit, head), json }
     }
 
     pub(super) fn feed(&mut self, mut bytes: &[u8]) {
@@ -42,11 +46,11 @@ impl Scan {
             && json.is_good()
         {
             let read = json.feed(bytes);
-            // Its structure is what is shown of JSON. What began as JSON may turn out to be a command's output: from
-            // there on, its lines are looked at.
-            if self.kind == Kind::Json {
+            // What began as JSON may turn out to be a command's output: from there on, it is looked at as that.
+            if self.kind == Kind::Json && !json.is_good() {
                 let (inside, after) = bytes.split_at_checked(read).unwrap_or((bytes, &[]));
-                self.passed.skip(inside);
+                self.passed.feed(inside);
+                self.passed.turn(self.limit);
                 bytes = after;
             }
         }

@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::Bytes;
 
+mod beside;
 mod corpus;
 mod recorded;
 mod shapes;

@@ -82,6 +82,34 @@ impl<'a> Text<'a> {
         }
     }
 
+    /// Whether the text is not all of what the document spells: it holds what is no character, such as a lone surrogate,
+    /// and [`decode`](Self::decode) gives U+FFFD in its place.
+    ///
+    /// ```
+    /// use plimsoll::wire::Text;
+    /// assert!(Text::json(br"a\ud83d b", true).is_lossy());
+    /// assert!(!Text::json(br"a\ud83e\udd80 \ufffd", true).is_lossy());
+    /// ```
+    pub fn is_lossy(self) -> bool {
+        let mut rest = self.raw;
+        while self.escaped
+            && let Some(escape) = memchr(b'\\', rest).and_then(|at| rest.get(at..))
+        {
+            let used = if escape.get(1) == Some(&b'u') {
+                let (character, used) = unescape_unicode(escape);
+                let is_meant = escape.get(2..6).is_some_and(|digits| digits.eq_ignore_ascii_case(b"fffd"));
+                if character == char::REPLACEMENT_CHARACTER && !is_meant {
+                    return true;
+                }
+                used
+            } else {
+                2
+            };
+            rest = escape.get(used..).unwrap_or(&[]);
+        }
+        simdutf8::basic::from_utf8(self.raw).is_err()
+    }
+
     /// At least the first `bytes` bytes of the text, or all of it: for looking at how a long text begins.
     pub fn decode_start(self, bytes: usize) -> Cow<'a, str> {
         if self.raw.len() <= bytes.saturating_mul(6) {

@@ -15,6 +15,7 @@ const BRIDGE: usize = 3;
 /// look like a machine's. Sentences and list entries in such a run stay the user's.
 pub(crate) fn pasted(passages: &[&str]) -> Vec<bool> {
     let mut flags: Vec<bool> = passages.iter().map(|passage| value::is_bulk(passage)).collect();
+    flag_patches(passages, &mut flags);
     let mut start = 0;
     let mut pasted_until: Option<usize> = None;
     while start < passages.len() {
@@ -35,6 +36,21 @@ pub(crate) fn pasted(passages: &[&str]) -> Vec<bool> {
         start += length.max(1);
     }
     flags
+}
+
+/// Flags the lines of patches, whatever they read like: from a header on, as long as lines are added or removed, or stand
+/// between such and are no sentences.
+fn flag_patches(passages: &[&str], flags: &mut [bool]) {
+    const HEADERS: [&str; 4] = ["diff --git ", "@@ -", "+++ ", "*** Begin Patch"];
+    const BELOW: [&str; 6] = ["--- ", "index ", "new file mode", "deleted file mode", "rename ", "similarity index"];
+    let mut inside = false;
+    for (flag, passage) in flags.iter_mut().zip(passages) {
+        let line = passage.trim_start();
+        let begins = |with: &[&str]| with.iter().any(|with| line.starts_with(with));
+        inside =
+            begins(&HEADERS) || inside && (line.starts_with(['+', '-', '\\']) || begins(&BELOW) || !is_said(passage));
+        *flag = *flag || inside;
+    }
 }
 
 /// Whether a passage reads like a sentence or an entry of a list, as people write them.
@@ -98,6 +114,21 @@ mod tests {
         assert_eq!(
             said,
             ["Why is this failing in CI?", "Never skip the check.", "The limit of 30 warnings stays as it is."]
+        );
+    }
+
+    #[test]
+    fn lines_of_a_patch_are_pasted_whatever_they_say() {
+        let text = "Please review this. Never touch the lock file.\ndiff --git a/src/a.rs b/src/a.rs\nindex 1..2 100644\n\
+            --- a/src/a.rs\n+++ b/src/a.rs\n@@ -1,3 +1,4 @@ fn a()\n let x = 1;\n-    // You must never call this twice.\n\
+            +    // Always call this at least 3 times.\n\nThe limit of 30 warnings stays as it is.";
+        let passages = passages(text);
+        let flags = pasted(&passages);
+        let said: Vec<&str> =
+            passages.iter().zip(flags).filter(|(_, pasted)| !pasted).map(|(passage, _)| *passage).collect();
+        assert_eq!(
+            said,
+            ["Please review this.", "Never touch the lock file.", "The limit of 30 warnings stays as it is."]
         );
     }
 
