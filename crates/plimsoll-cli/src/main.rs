@@ -83,7 +83,7 @@ fn is_hook() -> bool {
 }
 
 /// An error and its causes in one sentence. Many say their cause themselves; it is not said twice.
-fn sentence(error: &anyhow::Error) -> String {
+pub(crate) fn sentence(error: &anyhow::Error) -> String {
     let mut text = String::new();
     for cause in error.chain().map(ToString::to_string) {
         if !text.contains(&cause) {
