@@ -5,6 +5,7 @@ use plimsoll::budget::{Capacity, Count as _, Counting, Measure, Meter, Threshold
 use plimsoll::compact::CacheCost;
 use plimsoll::model::{Endpoint, Limit, Limits, Lookup, Outcome, Source, normalise, resolve_limits};
 use plimsoll::token::Method;
+use plimsoll::transcript::Usage;
 use plimsoll::wire::Document;
 
 use crate::CompactOptions;
@@ -45,6 +46,8 @@ pub(crate) fn measured(document: &Document<'_>, model: Option<&str>) -> (Meter<C
 pub fn judge(document: &Document<'_>, options: &CompactOptions) -> Judged {
     let named = || document.model().map(|model| model.decode().into_owned());
     let model = options.model.clone().or_else(named);
+    // What another model took says nothing of this one's window.
+    let is_own = options.model.is_none() || options.model == named();
     let stated = |source: &Source, window: Option<Tokens>, output: Option<Tokens>| {
         Limits::stated(source, window.map(|tokens| tokens.0), None, output.map(|tokens| tokens.0))
     };
@@ -57,7 +60,8 @@ pub fn judge(document: &Document<'_>, options: &CompactOptions) -> Judged {
     let fallback = plimsoll::model::DEFAULT_LIMIT;
     let settle = |told: &Limits| resolve_limits(Some(&user), Some(told), Some(&known), Endpoint::Public, fallback);
     let mut limits = settle(&recorded);
-    if let Some(larger) = outgrown(document, model.as_deref(), &limits, options) {
+    let larger = if is_own { outgrown(document, model.as_deref(), &limits, options) } else { None };
+    if let Some(larger) = larger {
         limits = settle(&stated(&Source::Usage, Some(larger), None));
     }
     let window = limits.context_window.clone().or_else(|| limits.max_input.clone());
@@ -82,7 +86,7 @@ fn outgrown(
     options: &CompactOptions,
 ) -> Option<Tokens> {
     let usages = document.transcript().messages.iter().rev().filter_map(|message| message.usage);
-    let taken = usages.map(|usage| usage.context()).find(|taken| *taken > Tokens::ZERO)?;
+    let taken = usages.map(Usage::context).find(|taken| *taken > Tokens::ZERO)?;
     let known = limits.context_window.as_ref().or(limits.max_input.as_ref());
     if known.is_some_and(|known| taken <= known.tokens || known.source == Source::User)
         || (known.is_none() && taken <= plimsoll::model::DEFAULT_LIMIT)
@@ -130,5 +134,7 @@ mod tests {
         assert_eq!((larger.tokens, larger.source), (Tokens(350_003), Source::Usage));
         let set = CompactOptions { window: Some(Tokens(100_000)), ..CompactOptions::default() };
         assert_eq!(judged("claude-sonnet-4-5", 350_000, &set).tokens, Tokens(100_000));
+        let other = CompactOptions { model: Some("gpt-4o".to_owned()), ..CompactOptions::default() };
+        assert_eq!(judged("claude-sonnet-4-5", 350_000, &other).tokens, Tokens(128_000));
     }
 }

@@ -251,7 +251,11 @@ None.
 
 ## 8. Current work
 The cut falls inside the work on message 6; what was done on it since follows verbatim. Before the cut:
-The last 6 calls:
+The last 10 calls:
+- get_user_details `sophia_silva_7557` → ok
+- get_reservation_details `NM1VX1` → ok
+- get_reservation_details `KC18K6` → ok
+- get_reservation_details `S61CZX` → ok
 - get_reservation_details `H8Q05L` → ok
 - get_reservation_details `WUNA5K` → ok
 - cancel_reservation `S61CZX` → ok

@@ -86,7 +86,7 @@ fn a_constraint_in_the_middle_of_a_long_message_is_kept_first() {
         bounded.words.iter().any(|words| words.part && words.text == "The upload limit is 1,234.50 MB per day."),
         "{bounded:?}"
     );
-    assert!(bounded.left_out.passages > 10);
+    assert!(bounded.left_out.passages > 0);
     assert!(rough(&bounded.render("")) <= Tokens(120));
 }
 
