@@ -122,7 +122,7 @@ pub(crate) struct ContextArgs {
     #[arg(long, value_name = "MODEL")]
     pub(crate) model: Option<String>,
     /// The context window in tokens, if it is known better
-    #[arg(long, value_name = "TOKENS", value_parser = tokens)]
+    #[arg(long, value_name = "TOKENS", value_parser = some_tokens)]
     pub(crate) window: Option<u64>,
     #[command(flatten)]
     pub(crate) reading: Reading,
@@ -181,7 +181,7 @@ pub(crate) struct CompactArgs {
     #[arg(long, value_name = "MODEL")]
     pub(crate) model: Option<String>,
     /// The context window in tokens, if it is known better
-    #[arg(long, value_name = "TOKENS", value_parser = tokens)]
+    #[arg(long, value_name = "TOKENS", value_parser = some_tokens)]
     pub(crate) window: Option<u64>,
     /// The model's output limit in tokens, if it is known better
     #[arg(long, value_name = "TOKENS", value_parser = tokens)]
@@ -361,6 +361,14 @@ pub(crate) fn tokens(text: &str) -> Result<u64, String> {
     number.checked_mul(unit).ok_or_else(|| format!("`{text}` tokens are more than can be counted"))
 }
 
+/// Reads a number of tokens that is none where it is zero.
+fn some_tokens(text: &str) -> Result<u64, String> {
+    match tokens(text)? {
+        0 => Err("a window of 0 tokens holds nothing; leave it out to use the model's".to_owned()),
+        tokens => Ok(tokens),
+    }
+}
+
 /// Reads a size as people write it: `8192`, `8KiB`, `1.5 KiB`, `8k`, `8KB`.
 pub(crate) fn size(text: &str) -> Result<u64, String> {
     let read = plimsoll_engine::config::bytes(text);
@@ -399,6 +407,8 @@ mod tests {
         assert_eq!(tokens("1M"), Ok(1_000_000));
         assert_eq!(tokens("12_345"), Ok(12_345));
         assert!(tokens("k").is_err());
+        assert_eq!((tokens("0"), some_tokens("1k")), (Ok(0), Ok(1_000)));
+        assert!(some_tokens("0").is_err() && some_tokens("0k").is_err());
         assert!(tokens("-3").is_err());
         assert!(tokens("").is_err());
         assert!(tokens("99999999999999999999").is_err());

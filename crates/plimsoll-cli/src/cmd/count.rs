@@ -4,7 +4,7 @@ mod own;
 #[cfg(feature = "tokenizer-json")]
 mod tekken;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::Result;
 use plimsoll::budget::{ByKind, ByRole, Count, Counting, Measure, Meter};
@@ -58,23 +58,33 @@ fn is_none(tokens: &Tokens) -> bool {
 
 pub(crate) fn run(arguments: &CountArgs, output: &mut Output) -> Result<Done> {
     let forced = forced(arguments)?;
-    let inputs: Vec<Option<PathBuf>> = match arguments.files.as_slice() {
+    let inputs: Vec<Option<&Path>> = match arguments.files.as_slice() {
         [] => vec![None],
-        files => files.iter().map(|file| named(Some(file))).collect::<Result<_>>()?,
+        files => files.iter().map(|file| Some(file.as_path())).collect(),
     };
     let several = inputs.len() > 1;
     let mut total: Option<Counted> = None;
     let progress = output.progress("counting");
-    let mut shown = Vec::new();
-    for file in &inputs {
-        let name = input_name(file.as_deref());
-        progress.stage(&format!("counting {}", plain(&name)));
-        let mut counted = count(file.as_deref(), arguments, forced.as_ref()).about(&name)?;
-        if several {
-            counted.file = Some(name);
-            total = Some(add(total, &counted));
+    let (mut shown, mut failed) = (Vec::new(), Vec::new());
+    for given in inputs {
+        progress.stage(&format!("counting {}", plain(&input_name(given))));
+        let counted = named(given).and_then(|file| {
+            let name = input_name(file.as_deref());
+            let counted = count(file.as_deref(), arguments, forced.as_ref()).about(&name)?;
+            Ok((name, counted))
+        });
+        match counted {
+            Ok((name, mut counted)) => {
+                if several {
+                    counted.file = Some(name);
+                    total = Some(add(total, &counted));
+                }
+                shown.push(counted);
+            }
+            // One that cannot be read keeps nobody from the counts of the others.
+            Err(error) if several => failed.push(error),
+            Err(error) => return Err(error),
         }
-        shown.push(counted);
     }
     shown.extend(total);
     drop(progress);
@@ -85,7 +95,10 @@ pub(crate) fn run(arguments: &CountArgs, output: &mut Output) -> Result<Done> {
             output.print(&line(counted))?;
         }
     }
-    Ok(Done::Yes)
+    for error in &failed {
+        output.say(&format!("plimsoll: {}\n", plain(&crate::sentence(error))))?;
+    }
+    Ok(if failed.is_empty() { Done::Yes } else { Done::Failed })
 }
 
 /// What counts, with its name.

@@ -120,7 +120,9 @@ fn search(arguments: &RecallArgs, store: &Store, output: &mut Output) -> Result<
     let pattern = pattern(query, arguments.regex)?;
     let session = arguments.session.as_deref().map(|given| given.parse().unwrap_or_else(|_| SessionId::new(given)));
     let (mut hits, mut more, mut failed) = (0_usize, false, None);
-    let wanted = Search { pattern: &pattern, session: session.as_ref(), of_one: Some(arguments.limit) };
+    // One more than are shown, even of a single text: else nothing would tell that there is more.
+    let wanted =
+        Search { pattern: &pattern, session: session.as_ref(), of_one: Some(arguments.limit.saturating_add(1)) };
     let searched = store.search(&wanted, |hit| {
         if hits == arguments.limit {
             more = true;

@@ -134,3 +134,26 @@ fn a_cause_is_not_said_twice() {
         assert_eq!(said.matches(cause).count(), 1, "{said}");
     }
 }
+
+#[test]
+fn one_file_that_cannot_be_read_keeps_nobody_from_the_counts_of_others() {
+    let bench = Bench::new();
+    bench.write("a.txt", "one two three");
+    bench.write("c.txt", "four");
+    let ran = bench.run(["count", "a.txt", "no-such-file", "c.txt"]);
+    ran.code(1);
+    for file in ["a.txt", "c.txt", "total"] {
+        assert!(ran.out().contains(file), "{}", ran.out());
+    }
+    assert!(ran.err().contains("no-such-file"), "{}", ran.err());
+    bench.run(["count", "a.txt", "c.txt"]).code(0);
+}
+
+#[test]
+fn a_window_of_nothing() {
+    let bench = Bench::new();
+    bench.write("b.json", body(2));
+    for command in ["context", "compact"] {
+        refused(&bench, &[command, "b.json", "--window", "0"], 2, &["a window of 0 tokens"]);
+    }
+}

@@ -1,8 +1,10 @@
 //! Where Claude Code keeps its sessions: a directory a project, named by the project's path.
 
 use std::fs::File;
-use std::io::Read as _;
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::Path;
+
+use memchr::memmem;
 
 use super::{Candidate, FindError, GLANCE, Writer, folders, newest_first, only, sessions};
 
@@ -70,17 +72,31 @@ pub(super) fn by_id(root: &Path, id: &str) -> Result<Candidate, FindError> {
     only(found, Writer::Claude, id, &projects)
 }
 
-/// Whether a file holds a message, and, if a project is given, a line of that project.
+/// Whether a file holds a message, and, if a project is given, a line of that project. It is read as far as that takes.
 fn glance(path: &Path, project: Option<&Path>) -> std::io::Result<bool> {
-    let mut text = Vec::new();
-    File::open(path)?.take(GLANCE).read_to_end(&mut text)?;
-    let has = |needle: &str| memchr::memmem::find(&text, needle.as_bytes()).is_some();
-    let message = has(r#""type":"user""#) || has(r#""type":"assistant""#);
-    let of_project = project.is_none_or(|project| {
-        let cwd = serde_json::to_string(&project.to_string_lossy()).unwrap_or_default();
-        has(&format!(r#""cwd":{cwd}"#))
-    });
-    Ok(message && of_project)
+    let cwd = project.map(|project| serde_json::to_string(&project.to_string_lossy()).unwrap_or_default());
+    let (mut message, mut of_project) = (false, cwd.is_none());
+    let mut lines = BufReader::new(File::open(path)?.take(GLANCE));
+    let mut line = Vec::new();
+    while lines.read_until(b'\n', &mut line)? > 0 {
+        message |= has_field(&line, "type", "\"user\"") || has_field(&line, "type", "\"assistant\"");
+        of_project |= cwd.as_ref().is_some_and(|cwd| has_field(&line, "cwd", cwd));
+        if message && of_project {
+            return Ok(true);
+        }
+        line.clear();
+    }
+    Ok(false)
+}
+
+/// Whether a line of JSON holds a field of this name and value, however it is spaced.
+fn has_field(line: &[u8], name: &str, value: &str) -> bool {
+    let name = format!("\"{name}\"");
+    memmem::find_iter(line, &name).any(|at| {
+        let after = line.get(at + name.len()..).unwrap_or_default().trim_ascii_start();
+        let after = after.strip_prefix(b":").map(<[u8]>::trim_ascii_start);
+        after.is_some_and(|after| after.starts_with(value.as_bytes()))
+    })
 }
 
 #[cfg(test)]
@@ -93,5 +109,18 @@ mod tests {
         assert_eq!(munged("/home/me/w".as_ref()), "-home-me-w");
         assert_eq!(munged("/w/deep-folder-with-ä-𝒳-00".as_ref()), "-w-deep-folder-with------00");
         assert_eq!(munged("/home/a.b/My Project_2".as_ref()), "-home-a-b-My-Project-2");
+    }
+
+    #[test]
+    fn a_session_is_known_whatever_its_first_line_holds_and_however_it_is_spaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.jsonl");
+        let first = format!("{{\"type\":\"system\",\"content\":\"{}\"}}\n", "x".repeat(3 << 20));
+        std::fs::write(&path, format!("{first}{{ \"type\" : \"user\", \"cwd\" : \"/w/a\" }}\n")).unwrap();
+        assert!(glance(&path, None).unwrap());
+        assert!(glance(&path, Some("/w/a".as_ref())).unwrap());
+        assert!(!glance(&path, Some("/w/b".as_ref())).unwrap());
+        std::fs::write(&path, first).unwrap();
+        assert!(!glance(&path, None).unwrap());
     }
 }

@@ -19,8 +19,9 @@ use std::time::SystemTime;
 
 pub use in_use::{InUse, in_use, settled};
 
-/// The most that is read of a file to learn whose it is, in bytes: first lines hold whole system prompts.
-const GLANCE: u64 = 1 << 20;
+/// The most that is read of a file to learn whose it is, in bytes: first lines hold whole system prompts and pasted
+/// pictures.
+const GLANCE: u64 = 1 << 26;
 
 /// A program whose sessions are found by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -88,7 +88,7 @@ impl Count for Counting {
         match media.kind {
             MediaKind::Image => {
                 let size = media.data.and_then(|data| ImageSize::of_base64(&data.decode_start(200_000)));
-                self.images.tokens(size)
+                if media.low_detail { self.images.low_detail(size) } else { self.images.tokens(size) }
             }
             MediaKind::Document | MediaKind::File => self.images.pdf_tokens(1 + bytes / PDF_BYTES_A_PAGE),
             // 32 tokens a second (Gemini's guide), at 16 KB a second: some 21 KB in base64.
@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn an_open_model_is_counted_exactly_where_its_vocabulary_is_built_in_and_estimated_elsewhere() {
-        let image = Media { kind: MediaKind::Image, media_type: None, data: None };
+        let image = Media { kind: MediaKind::Image, media_type: None, data: None, low_detail: false };
         for (model, encoding, built) in [
             ("qwen3:8b", "qwen2", cfg!(feature = "qwen")),
             ("mistral-nemo", "tekken", cfg!(feature = "mistral")),
@@ -130,7 +130,12 @@ mod tests {
     fn base64_is_sized_up_and_never_counted_as_text() {
         // A PNG header of 1,000 × 1,000 pixels, and half a megabyte behind it.
         let png = [&b"iVBORw0KGgoAAAANSUhEUgAAA+gAAAPo"[..], &vec![b'A'; 500_000]].concat();
-        let media = Media { kind: MediaKind::Image, media_type: None, data: Some(Text::json(&png, false)) };
+        let media = Media {
+            kind: MediaKind::Image,
+            media_type: None,
+            data: Some(Text::json(&png, false)),
+            low_detail: false,
+        };
         assert_eq!(Counting::for_model(Some("claude-sonnet-4-5")).media(&media), Tokens(1_296));
         assert_eq!(Counting::for_model(Some("gpt-4o")).media(&media), Tokens(765));
     }

@@ -22,6 +22,8 @@ pub enum Source {
     Name,
     /// What the server that serves the model says of it.
     Server,
+    /// Usage that the provider reported: more than the window that was believed to be the model's.
+    Usage,
     /// The catalogue: which collection of published numbers, and of what date (`YYYY-MM-DD`).
     Catalogue {
         /// The collection, for example `models.dev`.
@@ -39,6 +41,7 @@ impl fmt::Display for Source {
             Self::User => f.pad("user"),
             Self::Name => f.pad("name"),
             Self::Server => f.pad("server"),
+            Self::Usage => f.pad("reported usage, which exceeds the window that is known"),
             Self::Catalogue { origin, date } => write!(f, "catalogue: {origin}, {date}"),
             Self::Fallback => f.pad("fallback"),
         }

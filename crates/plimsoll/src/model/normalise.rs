@@ -282,8 +282,12 @@ fn separators(base: &str, fireworks: bool) -> String {
         .collect()
 }
 
-/// The spellings of Llama: `llama3`, `llama-v3`, `meta-llama-3` are `llama-3`.
+/// The spellings of Llama: `llama3`, `llama-v3`, `meta-llama-3` are `llama-3`; and Anthropic's aliases of Claude 4,
+/// `claude-sonnet-4-0` and `claude-opus-4-0`, which name no version after 4 (Anthropic's models overview).
 fn spelling(base: &str) -> Option<String> {
+    if let Some(model @ ("claude-sonnet-4" | "claude-opus-4")) = base.strip_suffix("-0") {
+        return Some(model.to_owned());
+    }
     let llama = base.strip_prefix("meta-").filter(|rest| rest.starts_with("llama")).unwrap_or(base);
     let rest = llama.strip_prefix("llama")?;
     let version = rest.strip_prefix("-v").or_else(|| rest.strip_prefix('-')).unwrap_or(rest);

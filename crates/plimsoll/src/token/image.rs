@@ -70,6 +70,15 @@ impl ImageRule {
     /// Gemini 3 at its high resolution, which is the default for images.
     pub const GEMINI_3: Self = Self::Fixed { tokens: 1_120 };
 
+    /// Counts the tokens of an image that is to be looked at in low detail. Where a provider charges less for it, that is
+    /// what every image costs; elsewhere it is counted as any other.
+    pub fn low_detail(self, size: Option<ImageSize>) -> Tokens {
+        match self {
+            Self::Tiles512 { base, .. } => Tokens(u64::from(base)),
+            _ => self.tokens(size),
+        }
+    }
+
     /// Counts the tokens of an image. Without a size it takes a documented stand-in, chosen to err high: the largest
     /// image that is not scaled down, or for [`Self::Tiles768`], which has no such limit, one of 1,536 × 1,536.
     pub fn tokens(self, size: Option<ImageSize>) -> Tokens {
@@ -92,7 +101,9 @@ impl ImageRule {
             }
             (Self::Tiles768, size) => {
                 let (width, height) = size.unwrap_or((1_536.0, 1_536.0));
-                258 * patches(width, height, 768.0)
+                // Larger ones are scaled down before they are cut (Gemini's image guide).
+                let scale = (3_072.0 / width.max(height)).min(1.0);
+                258 * patches(width * scale, height * scale, 768.0)
             }
             (Self::Fixed { tokens }, _) => u64::from(tokens),
         };
@@ -259,6 +270,9 @@ mod tests {
         assert_eq!(ImageRule::Patches32 { percent: 100, most: 1_536 }.tokens(size(1_024, 1_024)), Tokens(1_024));
         assert_eq!(ImageRule::GEMINI.tokens(size(384, 384)), Tokens(258));
         assert_eq!(ImageRule::GEMINI.tokens(size(769, 768)), Tokens(516));
+        assert_eq!(ImageRule::GEMINI.tokens(size(u32::MAX, u32::MAX)), Tokens(16 * 258));
+        assert_eq!(ImageRule::OPENAI_TILES.low_detail(size(8_000, 8_000)), Tokens(85));
+        assert_eq!(ImageRule::CLAUDE.low_detail(size(200, 200)), Tokens(64));
         assert_eq!(ImageRule::CLAUDE.tokens(size(200, 200)), Tokens(64));
         assert_eq!(ImageRule::CLAUDE.tokens(size(6_000, 4_000)), Tokens(1_568));
         assert_eq!(ImageRule::CLAUDE_4_7.tokens(size(8_000, 100)), Tokens(184), "2,576 by 33 after scaling");

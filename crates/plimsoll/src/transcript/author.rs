@@ -15,7 +15,7 @@ const SUMMARY_OPENINGS: [&str; 3] = [
 ];
 
 /// Elements that agent programs put into user messages. What they enclose is not the user's.
-const MACHINE_ELEMENTS: [&str; 22] = [
+const MACHINE_ELEMENTS: [&str; 28] = [
     "system-reminder",
     "environment_context",
     "environment_details",
@@ -29,8 +29,7 @@ const MACHINE_ELEMENTS: [&str; 22] = [
     "local-command-stdout",
     "local-command-stderr",
     "local-command-caveat",
-    "command-name",
-    "command-message",
+    "bash-input",
     "bash-stdout",
     "bash-stderr",
     "task-notification",
@@ -38,7 +37,28 @@ const MACHINE_ELEMENTS: [&str; 22] = [
     "ide_selection",
     "user-prompt-submit-hook",
     "subagent_notification",
+    "user_shell_command",
+    "apps_instructions",
+    "multi_agent_mode",
+    "recommended_plugins",
+    "hook_prompt",
+    "internal_model_context",
+    "goal_context",
 ];
+
+/// Elements of agent programs whose names a person might choose too: machinery only where a text is made of nothing else,
+/// as Codex writes them.
+const MACHINE_WHOLES: [&str; 5] = ["skill", "model_switch", "token_budget", "context_window", "additional_context"];
+
+/// The elements in which Claude Code records that a command was given.
+const COMMAND_ELEMENTS: [&str; 3] = ["command-name", "command-message", "command-args"];
+
+/// Commands that steer an agent program and ask for no work.
+const CONTROL_COMMANDS: &str = "add-dir agents approvals bashes bug chrome clear color compact config context copy cost \
+    desktop diff doctor effort exit export extra-usage fast feedback fork help hooks ide keybindings login logout mcp \
+    memory mobile mode model models new output-style passes permissions plan-mode plugin plugins privacy-settings quit \
+    release-notes reload-plugins remote-control rename resume rewind sandbox session skills stats status statusline \
+    stickers tasks terminal-setup theme think todos undo upgrade usage vim voice";
 
 /// Openings of lines that agent programs write by themselves.
 const MACHINE_OPENINGS: [&str; 6] = [
@@ -53,12 +73,13 @@ const MACHINE_OPENINGS: [&str; 6] = [
 /// Leaves the words that a person may have typed: machine elements are cut out, and what is machine-written as a whole
 /// gives an empty text.
 ///
-/// `<command-args>` are the user's own words, so they stay, without their tags.
+/// A command with its arguments stays together, as it was typed; one that only steers the program (`/model`) is no words
+/// at all. A shell command that the user ran, and what it printed, is data.
 ///
 /// ```
 /// use plimsoll::transcript::typed_words;
 /// assert_eq!(typed_words("<system-reminder>be nice</system-reminder>\nFix the test"), "Fix the test");
-/// assert_eq!(typed_words("<command-name>/fix</command-name>\n<command-args>only CI</command-args>"), "only CI");
+/// assert_eq!(typed_words("<command-name>/fix</command-name>\n<command-args>only CI</command-args>"), "/fix only CI");
 /// assert_eq!(typed_words("[Request interrupted by user for tool use]"), "");
 /// ```
 pub fn typed_words(text: &str) -> Cow<'_, str> {
@@ -70,19 +91,14 @@ pub fn typed_words(text: &str) -> Cow<'_, str> {
     if !trimmed.contains('<') {
         return Cow::Borrowed(trimmed);
     }
-    let mut words = String::new();
+    let (command, trimmed) = command(trimmed);
+    let mut words = command.unwrap_or_default();
     let mut rest = trimmed;
     while let Some(at) = rest.find('<') {
         let (before, tag) = rest.split_at(at);
         words.push_str(before);
-        if let Some(after) = past_element(tag) {
-            rest = after;
-            continue;
-        }
-        let unwrapped = ["<command-args>", "</command-args>", "<bash-input>", "</bash-input>"]
-            .iter()
-            .find_map(|mark| tag.strip_prefix(mark));
-        if let Some(after) = unwrapped {
+        let whole = words.trim().is_empty();
+        if let Some(after) = past_element(tag, &MACHINE_ELEMENTS).or_else(|| past_whole(tag).filter(|_| whole)) {
             rest = after;
         } else {
             words.push('<');
@@ -96,6 +112,43 @@ pub fn typed_words(text: &str) -> Cow<'_, str> {
     }
 }
 
+/// The command that a text records at its start, as it was typed, and what follows it. One that asks for no work is
+/// `None`, and its arguments are no words either.
+fn command(text: &str) -> (Option<String>, &str) {
+    let (mut name, mut arguments, mut rest) = (None, "", text);
+    while let Some((element, after)) =
+        COMMAND_ELEMENTS.iter().find_map(|element| Some((*element, past_element(rest, &[element])?)))
+    {
+        let inside = rest.get(..rest.len() - after.len()).unwrap_or("");
+        let inside = inside.split_once('>').map_or("", |(_, inside)| inside);
+        let inside = inside.rsplit_once("</").map_or(inside, |(inside, _)| inside).trim();
+        match element {
+            "command-name" => name = Some(inside),
+            "command-args" => arguments = inside,
+            _ => {}
+        }
+        rest = after.trim_start();
+    }
+    // Arguments without a command are somebody's words all the same.
+    let asks = name.is_none_or(|name| !is_control_command(name));
+    let typed = [name.unwrap_or(""), arguments].join(" ");
+    let typed = Some(typed.trim().to_owned()).filter(|typed| asks && !typed.is_empty());
+    let gap = if rest.is_empty() { "" } else { "\n" };
+    (typed.map(|typed| typed + gap), rest)
+}
+
+/// Whether a command, given with its slash or without, steers the program rather than asking for work.
+pub(crate) fn is_control_command(name: &str) -> bool {
+    let name = name.trim().trim_start_matches('/');
+    CONTROL_COMMANDS.split_whitespace().any(|control| control == name)
+}
+
+/// What an element of this name holds, of the first one in a text.
+pub(crate) fn element<'t>(text: &'t str, name: &str) -> Option<&'t str> {
+    let (_, inside) = text.split_once(&format!("<{name}>"))?;
+    Some(inside.split_once(&format!("</{name}>")).map_or(inside, |(inside, _)| inside).trim())
+}
+
 /// What a person asked for, where an editor's notes stand before it.
 fn past_preamble(text: &str) -> &str {
     const REQUEST: &str = "## My request for Codex:";
@@ -105,14 +158,20 @@ fn past_preamble(text: &str) -> &str {
     asked.map_or(text, |(_, asked)| asked.trim())
 }
 
-/// What follows a machine element that `text` begins with. An element that is never closed reaches to the end.
-fn past_element(text: &str) -> Option<&str> {
+/// What follows an element of one of these names that `text` begins with. One that is never closed reaches to the end.
+fn past_element<'t>(text: &'t str, names: &[&str]) -> Option<&'t str> {
     let inside = text.strip_prefix('<')?;
-    let name = MACHINE_ELEMENTS
+    let name = names
         .iter()
         .find(|name| inside.strip_prefix(**name).is_some_and(|rest| rest.starts_with(['>', ' ', '\n', '/'])))?;
     let close = format!("</{name}>");
     Some(text.find(&close).and_then(|at| text.get(at + close.len()..)).unwrap_or(""))
+}
+
+/// What follows an element that is machinery only where nothing but such elements stands in a text.
+fn past_whole(text: &str) -> Option<&str> {
+    let after = past_element(text, &MACHINE_WHOLES)?;
+    (after.trim().is_empty() || after.trim_start().starts_with('<')).then_some(after)
 }
 
 /// Whether a text is an earlier compaction's summary, ours or a program's.
@@ -171,6 +230,37 @@ mod tests {
         let noted =
             "# Context from my IDE setup:\n\n## Open tabs:\n- a.rs\n\n## My request for Codex:\nfix `a < b`\n";
         assert_eq!(typed_words(noted), "fix `a < b`");
+    }
+
+    #[test]
+    fn what_codex_writes_by_itself_is_nobodys_words() {
+        for element in MACHINE_ELEMENTS.iter().chain(&MACHINE_WHOLES) {
+            let text = format!("<{element}>\n<command>ls</command>\nYou must always push.\n</{element}>");
+            assert_eq!(typed_words(&text), "", "{element}");
+            assert_eq!(typed_words(&format!("{text}\n{text}")), "", "{element}");
+        }
+        // A name that people give to parts of their own prompts is theirs where there is more.
+        let own = "Do it.\n<additional_context>never on Friday</additional_context>";
+        assert_eq!(typed_words(own), own);
+        let own = "<context_window>small</context_window> Do it.";
+        assert_eq!(typed_words(own), own);
+    }
+
+    #[test]
+    fn a_command_is_what_was_typed() {
+        let recorded = |name: &str, arguments: &str| {
+            format!(
+                "<command-message>{name} is running…</command-message>\n<command-name>/{name}</command-name>\n<command-args>{arguments}</command-args>"
+            )
+        };
+        assert_eq!(typed_words(&recorded("review", "only src/pay.py")), "/review only src/pay.py");
+        assert_eq!(typed_words(&recorded("review", "")), "/review");
+        assert_eq!(typed_words("<command-name>/review</command-name>\n\nmore"), "/review\nmore");
+        for control in ["model", "clear", "compact"] {
+            assert_eq!(typed_words(&recorded(control, "opus, never sonnet")), "", "{control}");
+        }
+        assert_eq!(typed_words("<bash-input>rm -rf must</bash-input>"), "");
+        assert_eq!(typed_words("Is `<command-name>` an element?"), "Is `<command-name>` an element?");
     }
 
     #[test]

@@ -126,6 +126,8 @@ pub struct Media<'a> {
     pub media_type: Option<Text<'a>>,
     /// The base64 data, where it is inline; never counted as text.
     pub data: Option<Text<'a>>,
+    /// Whether the request asks for it to be looked at in low detail (OpenAI's `detail: low`).
+    pub low_detail: bool,
 }
 
 /// A tool definition: counted, never changed.

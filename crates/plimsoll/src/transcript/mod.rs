@@ -10,6 +10,7 @@ mod turn;
 pub(crate) mod sample;
 
 pub use author::{CONTINUATION_OPENING, author_of_user, is_summary, typed_words};
+pub(crate) use author::{element, is_control_command};
 pub use block::{Block, BlockKind, CallKind, Media, MediaKind, Tool, ToolCall, ToolResult};
 pub use message::{Author, Message, Role, Usage};
 pub use pairing::{Answer, Bond, BondKind, Obligations, OpenCall, Orphan, OrphanKind, Violation};

@@ -205,7 +205,7 @@ fn result<'a>(document: &mut Document<'a>, value: Value<'_, 'a>, kind: CallKind)
 fn media<'a>(value: Value<'_, 'a>, kind: MediaKind) -> Media<'a> {
     let source = value.get("source");
     let text = |key| source.and_then(|source| source.get(key)).and_then(Value::text);
-    Media { kind, media_type: text("media_type"), data: text("data") }
+    Media { kind, media_type: text("media_type"), data: text("data"), low_detail: false }
 }
 
 #[cfg(test)]

@@ -52,7 +52,7 @@ pub enum JsonError {
         offset: usize,
     },
     /// Nested deeper than allowed.
-    #[error("nested deeper than {limit} levels at byte {offset}; if that is meant, raise the depth limit")]
+    #[error("nested deeper than {limit} levels at byte {offset}, which is more than is read")]
     TooDeep {
         /// The limit in levels.
         limit: usize,

@@ -8,7 +8,7 @@ use crate::transcript::{Media, MediaKind};
 /// Reads media from the URL that names it (RFC 2397 for `data:`).
 pub(super) fn from_url(kind: MediaKind, url: Option<Text<'_>>) -> Media<'_> {
     let (media_type, data) = url.and_then(data_url).unwrap_or((None, None));
-    Media { kind, media_type, data }
+    Media { kind, media_type, data, low_detail: false }
 }
 
 /// Splits `data:TYPE;base64,DATA`; `None` for every other URL.
@@ -28,8 +28,8 @@ fn data_url(url: Text<'_>) -> Option<(Option<Text<'_>>, Option<Text<'_>>)> {
 /// Reads media whose bytes stand in a field of their own, with or without a `data:` prefix.
 pub(super) fn from_data<'a>(kind: MediaKind, data: Option<Text<'a>>, media_type: Option<Text<'a>>) -> Media<'a> {
     match data.and_then(data_url) {
-        Some((found, inner)) => Media { kind, media_type: media_type.or(found), data: inner },
-        None => Media { kind, media_type, data },
+        Some((found, inner)) => Media { kind, media_type: media_type.or(found), data: inner, low_detail: false },
+        None => Media { kind, media_type, data, low_detail: false },
     }
 }
 

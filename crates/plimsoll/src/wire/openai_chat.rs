@@ -3,7 +3,7 @@
 use super::document::{Document, Envelope, Layout};
 use super::openai_responses::payload;
 use super::{Format, Kind, OddityKind, Span, Tape, Text, Value, anthropic, detect, lines::Lines, media, usage};
-use crate::transcript::{Author, Block, BlockKind, CallKind, MediaKind, Message, Role, ToolCall, ToolResult};
+use crate::transcript::{Author, Block, BlockKind, CallKind, Media, MediaKind, Message, Role, ToolCall, ToolResult};
 use crate::units::Tokens;
 
 /// Reads a request body, a log that holds a list of messages, or a bare array of messages.
@@ -257,9 +257,10 @@ fn part<'a>(document: &mut Document<'a>, value: Value<'_, 'a>) -> Block<'a> {
         "text" | "input_text" | "output_text" => text(value, "text").map(BlockKind::Text),
         "refusal" => text(value, "refusal").map(BlockKind::Text),
         "image_url" => {
-            let url = value.get("image_url");
-            let url = url.and_then(|url| url.text().or_else(|| text(url, "url")));
-            Some(BlockKind::Media(media::from_url(MediaKind::Image, url)))
+            let image = value.get("image_url");
+            let url = image.and_then(|url| url.text().or_else(|| text(url, "url")));
+            let low_detail = image.and_then(|image| text(image, "detail")).is_some_and(|detail| detail.is("low"));
+            Some(BlockKind::Media(Media { low_detail, ..media::from_url(MediaKind::Image, url) }))
         }
         // pi and Inspect keep a picture's bytes beside its type.
         "image" if value.get("source").is_none() => {

@@ -5,7 +5,7 @@ mod call;
 use super::anthropic::{self, author};
 use super::document::{Document, Layout};
 use super::{Kind, OddityKind, Text, Value, media};
-use crate::transcript::{Author, Block, BlockKind, CallKind, MediaKind, Message, Role, ToolCall, ToolResult};
+use crate::transcript::{Author, Block, BlockKind, CallKind, Media, MediaKind, Message, Role, ToolCall, ToolResult};
 use crate::units::Tokens;
 
 /// Reads a request body, or a bare array of items.
@@ -152,8 +152,9 @@ fn part<'a>(document: &mut Document<'a>, value: Value<'_, 'a>) -> Block<'a> {
         Some("reasoning_text") => Some(BlockKind::Thinking { text: text(value, "text"), sealed: false }),
         Some("refusal") => text(value, "refusal").map(BlockKind::Text),
         Some("input_image" | "output_image" | "computer_screenshot" | "image") => {
+            let low_detail = text(value, "detail").is_some_and(|detail| detail.is("low"));
             let media = media::from_url(MediaKind::Image, text(value, "image_url"));
-            Some(BlockKind::Media(media))
+            Some(BlockKind::Media(Media { low_detail, ..media }))
         }
         Some("input_file") => {
             Some(BlockKind::Media(media::from_data(MediaKind::Document, text(value, "file_data"), None)))

@@ -8,11 +8,14 @@ use super::narrative::Piece;
 use crate::compact::ledger::notation::{Fact, names_entry, reach_entry};
 use crate::compact::ledger::rank::Rank;
 use crate::compact::ledger::select::{Selection, facts};
-use crate::compact::ledger::{Ledger, LeftOut};
+use crate::compact::ledger::{Ledger, LeftOut, task};
 use crate::units::Tokens;
 
 /// The lines that lead to entries; with them counted from the start, the first try mostly fits.
 const LEADS: &str = "Asked first:\nAsked last:\nVerbatim, besides those in section 1:\n- [names] ";
+
+/// The first message that asks for something is known to be the first request if it is one of so many.
+const GREETINGS: u32 = 3;
 
 /// How often a result over the budget is made again with less room.
 const TRIES: usize = 8;
@@ -32,19 +35,29 @@ fn fitting<'p>(piece: &'p Piece, room: Tokens, count: &dyn Fn(&str) -> Tokens) -
 /// Writes the summary; gives it with the ledger of the facts in it.
 pub(super) fn compose(ledger: &Ledger, pieces: &[Piece], request: &Request<'_>) -> (String, Ledger) {
     let count = request.count;
-    let mut room = request.budget;
     let bare = write(&Ledger::default(), &BTreeMap::new(), request, true);
     // In a small budget nine headings with nothing below them are a waste.
     let headings = count(&bare);
-    let all_sections = headings.0.saturating_mul(3) <= room.0;
+    let all_sections = headings.0.saturating_mul(3) <= request.budget.0;
+    let fixed = if all_sections { headings } else { Tokens(headings.0 / 2) } + reach_cost(count) + count(LEADS);
+    let room = request.budget - fixed;
+    let mut laid = laid_down(ledger, pieces, request, room);
+    if !all_sections {
+        // With all the headings there will be less room; what is laid down does not give way to them.
+        laid = laid.min(Tokens(headings.0.saturating_mul(2)) - reach_cost(count) - count(LEADS));
+    }
+    let mut spared = Tokens::ZERO;
     for _ in 0..TRIES {
-        let fixed = if all_sections { headings } else { Tokens(headings.0 / 2) } + reach_cost(count) + count(LEADS);
-        let mut left = room - fixed;
-        let facts_room = Tokens(request.ledger.0.min(left.0));
-        let mut for_facts = facts_room;
+        let mut for_facts = laid;
         let limit = request.budget.fraction(0.5);
         let mut selection = Selection::within(&mut for_facts, ledger, limit, request.instructions, false, count);
-        left = left - (facts_room - for_facts);
+        let used = laid - for_facts;
+        let mut left = room - used - spared;
+        // In a small budget the carried facts leave half of it to where the work stands.
+        let mut for_facts = (request.ledger.min(room.fraction(0.5)) - used).min(left);
+        left = left - for_facts;
+        selection.choose(&mut for_facts, Rank::MAX, false);
+        left += for_facts;
         // Part of the rest tells what was done and where the work stands; then everything goes by rank.
         let mut chosen: BTreeMap<(u8, u8), &str> = BTreeMap::new();
         let mut narrative: Vec<&Piece> = pieces.iter().collect();
@@ -73,9 +86,35 @@ pub(super) fn compose(ledger: &Ledger, pieces: &[Piece], request: &Request<'_>) 
         if cost <= request.budget {
             return (summary, fitted);
         }
-        room = room - (cost - request.budget) - Tokens(2 + room.0 / 50);
+        // What is laid down gives way last.
+        let over = cost - request.budget + Tokens(2 + request.budget.0 / 50);
+        if spared + used < room {
+            spared += over
+        } else {
+            laid = laid.min(used) - over
+        };
     }
     smallest(ledger, request)
+}
+
+/// How much room what the user laid down may take: the share of carried facts and a part of what that leaves, or all that
+/// nothing else needs. It grows with the budget.
+fn laid_down(ledger: &Ledger, pieces: &[Piece], request: &Request<'_>, room: Tokens) -> Tokens {
+    let carried = Tokens(request.ledger.0.min(room.0));
+    let least = carried + (room - carried).fraction(1.0 - WORK_SHARE);
+    let mut others = Tokens::ZERO;
+    for piece in pieces {
+        others += piece.forms.first().map_or(Tokens::ZERO, |form| (request.count)(form) + Tokens(1));
+    }
+    for fact in facts(ledger) {
+        if least + others >= room {
+            return least;
+        }
+        if !matches!(fact, Fact::Words(_)) {
+            others += (request.count)(&fact.entry()) + Tokens(2);
+        }
+    }
+    least.max(room - others)
 }
 
 fn reach_cost(count: &dyn Fn(&str) -> Tokens) -> Tokens {
@@ -86,9 +125,27 @@ fn reach_cost(count: &dyn Fn(&str) -> Tokens) -> Tokens {
     ))
 }
 
+/// How many facts of a section were left out.
+const fn left_out(left_out: &LeftOut, section: u8) -> u32 {
+    match section {
+        2 => left_out.names,
+        3 => left_out.items.saturating_add(left_out.commands),
+        4 => left_out.errors,
+        5 => left_out.notes,
+        6 => left_out.passages,
+        7 => left_out.todos,
+        _ => 0,
+    }
+}
+
+const fn how_to_recall(request: &Request<'_>) -> &'static str {
+    if request.recall.is_empty() { "" } else { "; section 6 says how to recall them" }
+}
+
 /// When not even one section fits: as much of the current request as does.
 fn smallest(ledger: &Ledger, request: &Request<'_>) -> (String, Ledger) {
-    let text = ledger.words.last().map_or("", |words| words.text.as_str());
+    let current = task::current(&ledger.words);
+    let text = ledger.words.iter().find(|words| words.turn == current).map_or("", |words| words.text.as_str());
     let characters: Vec<char> = text.chars().take(4_096).collect();
     let (mut few, mut many) = (0, characters.len());
     let form = |keep: usize| -> String {
@@ -119,15 +176,17 @@ fn write(ledger: &Ledger, narrative: &BTreeMap<(u8, u8), &str>, request: &Reques
             lines.push(text);
         }
     };
-    let first = ledger.words.first().map_or(0, |words| words.turn);
-    let last = ledger.words.last().map_or(0, |words| words.turn);
+    // Greetings may come before what is asked first, and chatter after what is asked last.
+    let first = task::first(&ledger.words);
+    let last = task::current(&ledger.words);
+    let begins = first <= GREETINGS && first != last;
     let requests: Vec<_> =
-        ledger.words.iter().filter(|words| words.turn == last || (words.turn == first && first == 1)).collect();
-    if first == 1 && last != 1 {
+        ledger.words.iter().filter(|words| words.turn == last || (words.turn == first && begins)).collect();
+    if begins {
         put(1, "Asked first:".to_owned());
         requests
             .iter()
-            .filter(|words| words.turn == 1)
+            .filter(|words| words.turn == first)
             .for_each(|words| put(1, Fact::Words((*words).clone()).entry()));
         put(1, "Asked last:".to_owned());
     }
@@ -148,6 +207,7 @@ fn write(ledger: &Ledger, narrative: &BTreeMap<(u8, u8), &str>, request: &Reques
             Fact::Words(_) => 6,
             Fact::Item(_) | Fact::Command(_) => 3,
             Fact::Failure(_) => 4,
+            Fact::Note(note) if note.answered => 6,
             Fact::Note(_) => 5,
             Fact::Earlier(_) => 1,
             Fact::Todo(_) | Fact::Pending(_) => 7,
@@ -165,7 +225,7 @@ fn write(ledger: &Ledger, narrative: &BTreeMap<(u8, u8), &str>, request: &Reques
         put(*section, (*text).to_owned());
     }
     let mut text = String::new();
-    for ((number, heading), lines) in (1..).zip(request.profile.headings()).zip(sections) {
+    for ((number, heading), lines) in (1_u8..).zip(request.profile.headings()).zip(sections) {
         if lines.is_empty() && !all_sections {
             continue;
         }
@@ -174,7 +234,11 @@ fn write(ledger: &Ledger, narrative: &BTreeMap<(u8, u8), &str>, request: &Reques
         }
         let _ = writeln!(text, "## {number}. {heading}");
         if lines.is_empty() {
-            text.push_str("None.\n");
+            // What had no room is not nothing.
+            let _ = match left_out(&ledger.left_out, number) {
+                0 => writeln!(text, "None."),
+                cut => writeln!(text, "None shown; {cut} left out{}.", how_to_recall(request)),
+            };
         }
         for line in lines {
             text.push_str(&line);

@@ -173,11 +173,11 @@ Written to `/w/settings.json`:
 
 ## 5. Problem solving
 - [decided 1] I decided to load the day once and to share it.
-- [decided 1] The user refused Edit and said: not in config.ts
 - [after 1] The page asks for every row again. I decided to load the day once and to share it.
 - [after 2] The page loads in 1,850 ms now, within your 2,000 ms. The cache holds 50 entries.
 
 ## 6. All user messages
+- [answered 1] The user refused Edit `/w/config.ts` and said: not in config.ts
 - [reach] 2 user messages so far
 
 ## 7. Pending tasks
@@ -251,7 +251,11 @@ None.
 
 ## 8. Current work
 The cut falls inside the work on message 6; what was done on it since follows verbatim. Before the cut:
-The last 6 calls:
+The last 10 calls:
+- get_user_details `sophia_silva_7557` → ok
+- get_reservation_details `NM1VX1` → ok
+- get_reservation_details `KC18K6` → ok
+- get_reservation_details `S61CZX` → ok
 - get_reservation_details `H8Q05L` → ok
 - get_reservation_details `WUNA5K` → ok
 - cancel_reservation `S61CZX` → ok

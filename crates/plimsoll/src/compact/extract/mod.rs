@@ -28,9 +28,9 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 
 use super::ledger::gather::gather;
-use super::ledger::{Artifact, Ledger};
+use super::ledger::{Artifact, Ledger, task};
 use super::profile::Profile;
-use crate::transcript::{Author, Transcript};
+use crate::transcript::{Author, Message, Transcript, typed_words};
 use crate::units::Tokens;
 
 /// What an extract is to be like.
@@ -152,7 +152,15 @@ pub fn extract(transcript: &Transcript<'_>, removed: Range<usize>, request: &Req
     } else {
         narrative::Tail::Rest
     };
-    let pieces = narrative::pieces(&ledger, &trail, follows, request);
+    let pieces = narrative::pieces(&ledger, &trail, (follows, only_chatter(rest)), request);
     let (summary, ledger) = compose::compose(&ledger, &pieces, request);
     Extract { carried: Carried::of(&ledger), summary, ledger }
+}
+
+/// Whether all that the user says in some messages asks for nothing by itself. A picture may ask for anything.
+fn only_chatter(messages: &[Message<'_>]) -> bool {
+    messages.iter().filter(|message| message.author == Author::User).all(|message| {
+        let mut texts = message.texts().peekable();
+        texts.peek().is_some() && texts.all(|text| task::is_chatter(&typed_words(&text.decode_start(400))))
+    })
 }

@@ -5,7 +5,7 @@ use crate::compact::ledger::line::{defuse, one_line};
 use crate::compact::ledger::notation::{fenced, span};
 use crate::compact::ledger::rank::Rank;
 use crate::compact::ledger::trail::{Step, Trail};
-use crate::compact::ledger::{Ledger, Outcome};
+use crate::compact::ledger::{Ledger, Outcome, task};
 
 /// How many lines of a text that was written are shown.
 const SNIPPET_LINES: usize = 24;
@@ -34,12 +34,19 @@ pub(super) struct Piece {
 }
 
 /// All pieces, in no order.
-pub(super) fn pieces(ledger: &Ledger, trail: &Trail, follows: Tail, request: &Request<'_>) -> Vec<Piece> {
+///
+/// `chatter` says that what the user says after the cut asks for nothing by itself.
+pub(super) fn pieces(
+    ledger: &Ledger,
+    trail: &Trail,
+    (follows, chatter): (Tail, bool),
+    request: &Request<'_>,
+) -> Vec<Piece> {
     let mut pieces = Vec::new();
     super::concepts::concepts(ledger, &mut pieces);
     snippets(trail, &mut pieces);
     current(trail, follows, &mut pieces);
-    next(ledger, trail, follows, &mut pieces);
+    next(ledger, trail, (follows, chatter), &mut pieces);
     let asked = request.instructions.unwrap_or("");
     if !asked.trim().is_empty() {
         let form =
@@ -122,28 +129,25 @@ fn current(trail: &Trail, follows: Tail, pieces: &mut Vec<Piece>) {
 fn step(step: &Step) -> String {
     let about = if step.about.is_empty() { String::new() } else { format!(" {}", span(&one_line(&step.about, 160))) };
     let outcome = match step.outcome {
-        Outcome::Ok => "ok".to_owned(),
-        Outcome::Failed => "failed".to_owned(),
-        Outcome::Exit(status) => format!("exit {status}"),
-        Outcome::Refused => "refused by the user".to_owned(),
-        Outcome::Unanswered => "no answer yet".to_owned(),
+        Outcome::Unanswered => "no answer yet".into(),
+        Outcome::Ended if step.line.is_some() => "ended; its output says".into(),
+        outcome => outcome.show(),
     };
     let line = step.line.as_deref().map_or(String::new(), |line| format!(": {}", span(line)));
     format!("- {}{about} → {outcome}{line}", one_line(&step.tool, 60))
 }
 
 /// Section 9: how to go on, quoting the request that it follows from.
-fn next(ledger: &Ledger, trail: &Trail, follows: Tail, pieces: &mut Vec<Piece>) {
+fn next(ledger: &Ledger, trail: &Trail, (follows, chatter): (Tail, bool), pieces: &mut Vec<Piece>) {
     let mut lines = Vec::new();
+    let task = task::current(&ledger.words);
     let quoted = |limit: usize| {
-        let current = ledger
-            .words
-            .iter()
-            .rev()
-            .find(|words| words.turn == trail.turn && !words.part)
-            .or_else(|| ledger.words.last());
+        let current = ledger.words.iter().find(|words| words.turn == task);
         current.map(|words| (words.turn, one_line(&words.text, limit)))
     };
+    let said_since = ledger.words.last().filter(|words| words.turn > task).map_or(String::new(), |words| {
+        format!(" The user's last words since, in message {}: “{}”", words.turn, one_line(&words.text, 80))
+    });
     let open = ledger.todos.iter().filter(|todo| todo.is_open()).count();
     let failing: Vec<&str> = ledger
         .errors
@@ -152,6 +156,10 @@ fn next(ledger: &Ledger, trail: &Trail, follows: Tail, pieces: &mut Vec<Piece>) 
         .map(|failure| failure.source.as_str())
         .collect();
     let forms = match (follows, quoted(240)) {
+        (Tail::NextRequest | Tail::RestThenNextRequest, Some(_)) if chatter => {
+            lines.push("What the user says after this summary asks for nothing new.".to_owned());
+            latest(&quoted, "")
+        }
         (Tail::NextRequest, _) => {
             lines.push("The user's next message, after this summary, says what to do next.".to_owned());
             Vec::new()
@@ -168,13 +176,7 @@ fn next(ledger: &Ledger, trail: &Trail, follows: Tail, pieces: &mut Vec<Piece>) 
             lines.push("No request of the user is known from this part.".to_owned());
             Vec::new()
         }
-        (Tail::None | Tail::Rest, Some(_)) => [240, 80]
-            .into_iter()
-            .filter_map(|limit| {
-                quoted(limit)
-                    .map(|(turn, text)| format!("The latest request, message {turn}, says: “{text}” Go on with it."))
-            })
-            .collect(),
+        (Tail::None | Tail::Rest, Some(_)) => latest(&quoted, &said_since),
     };
     if open > 0 {
         lines.push(format!(
@@ -195,4 +197,13 @@ fn next(ledger: &Ledger, trail: &Trail, follows: Tail, pieces: &mut Vec<Piece>) 
             .collect()
     };
     pieces.push(Piece { section: 9, order: 0, rank: 4, forms });
+}
+
+/// How the latest request is told, at length and in short.
+fn latest(quoted: &dyn Fn(usize) -> Option<(u32, String)>, since: &str) -> Vec<String> {
+    let told = |limit: usize| {
+        let (turn, text) = quoted(limit)?;
+        Some(format!("The latest request, message {turn}, says: “{text}” Go on with it.{since}"))
+    };
+    [240, 80].into_iter().filter_map(told).collect()
 }

@@ -195,8 +195,54 @@ The latest request, message 6, says: “Keep the column order id_2717, name, tot
 "#);
 }
 
+#[test]
+fn the_task_stands_though_chatter_follows_it() {
+    let mut messages = vec![serde_json::json!({"role": "user", "content": "hi"})];
+    messages.push(serde_json::json!({"role": "assistant", "content": "hello"}));
+    messages.push(serde_json::json!({"role": "user", "content": "Port the parser of wiki/ to Rust."}));
+    let chatter = ["continue", "yes", "ok go on", "next"];
+    for nth in 0..30 {
+        messages.push(serde_json::json!({"role": "assistant", "content": [{"type": "tool_use", "id": format!("t{nth}"), "name": "Bash", "input": {"command": format!("cargo test --test t{nth}")}}]}));
+        messages.push(serde_json::json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": format!("t{nth}"), "content": "test result: FAILED. 1 passed; 2 failed\nerror: test failed"}]}));
+        messages.push(serde_json::json!({"role": "assistant", "content": format!("Step {nth} is done.")}));
+        messages.push(serde_json::json!({"role": "user", "content": chatter[nth % 4]}));
+    }
+    let body = serde_json::to_vec(&serde_json::json!({"model": "claude-x", "messages": messages})).unwrap();
+    for budget in [600, 2_000] {
+        let summary = made(&body, budget).summary;
+        assert!(summary.contains("] Port the parser of wiki/ to Rust."), "{summary}");
+        assert!(!summary.contains("Asked last:"), "{summary}");
+        assert!(summary.contains("The latest request, message 2, says: “Port the parser"), "{summary}");
+        assert!(!summary.contains("fixes\nNone.\n"), "{summary}");
+        assert!(!summary.contains("`: ok"), "{summary}");
+    }
+    let summary = made(&body, 600).summary;
+    assert!(summary.contains("The user's last words since, in message 32: “"), "{summary}");
+}
+
+#[test]
+fn a_section_whose_facts_had_no_room_says_so() {
+    let ledger = session(3, 30, 200);
+    let summary = made(&ledger.body(), 420).summary;
+    for section in ["## 4. Errors and fixes", "## 5. Problem solving"] {
+        let shown = summary.split_once(section).map(|(_, rest)| rest.trim_start());
+        assert!(shown.is_none_or(|shown| !shown.starts_with("None.")), "{summary}");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
+    #[test]
+    fn a_larger_budget_never_carries_less_of_what_was_laid_down(seed in 0_u64..500, turns in 1_usize..14, budget in 100_u64..2_000, more in 1_u64..800) {
+        let session = session(seed, turns, 400);
+        let held = |budget: u64| {
+            let carried = made(&session.body(), budget).ledger;
+            session.facts.iter().filter(|fact| carried.words.iter().any(|words| words.text.contains(fact.as_str()))).cloned().collect::<std::collections::BTreeSet<String>>()
+        };
+        let (few, many) = (held(budget), held(budget + more));
+        prop_assert!(few.is_subset(&many), "{budget} + {more} loses {:?}", few.difference(&many).collect::<Vec<_>>());
+    }
+
     #[test]
     fn the_budget_holds_whatever_it_is(seed in 0_u64..500, turns in 1_usize..14, budget in 0_u64..3_000) {
         let session = session(seed, turns, 400);

@@ -18,10 +18,12 @@ use super::{Artifact, Ledger, Note, PendingCall, Words, value};
 use crate::cap::Marker;
 use crate::compact::continuation::parse_continuation;
 use crate::compact::reduce;
-use crate::transcript::{Author, BlockKind, Message, ToolCall, ToolResult, Transcript, is_summary, typed_words};
+use crate::transcript::{
+    Author, BlockKind, CONTINUATION_OPENING, Message, ToolCall, ToolResult, Transcript, is_summary, typed_words,
+};
 
 /// How long a report or decision may be, in characters.
-pub(super) const NOTE: usize = 320;
+const NOTE: usize = 320;
 /// How much of a call's arguments is searched for identifiers, in bytes.
 const SEARCHED: usize = 8_192;
 /// What stands in every line that says where a result is kept.
@@ -55,12 +57,17 @@ pub(super) struct Gather {
     /// Whether something that had failed just went well: the model's next text says why.
     pub(super) fixed: bool,
     pub(super) added: u32,
+    /// Whether something was said already: a continuation of ours stands before all that.
+    pub(super) begun: bool,
+    /// A command that the user ran beside the conversation, whose output is told by a message to come.
+    pub(super) typed: Option<String>,
 }
 
 /// Gathers the facts of the messages in `range`, and the trail that leads to its end.
 pub(crate) fn gather(transcript: &Transcript<'_>, range: Range<usize>) -> (Ledger, Trail) {
     let messages = transcript.messages.get(range.clone()).unwrap_or(&[]);
-    let mut gather = Gather::default();
+    let before = transcript.messages.get(..range.start).unwrap_or(&[]);
+    let mut gather = Gather { begun: before.iter().any(is_said), ..Gather::default() };
     for message in messages {
         gather.learn_terms(message);
     }
@@ -94,11 +101,15 @@ impl Gather {
     }
 
     fn message(&mut self, message: &Message<'_>) {
+        if matches!(message.author, Author::User | Author::Machinery) {
+            self.typed_commands(message);
+        }
         match message.author {
             Author::User | Author::Summary => self.user(message),
             Author::Model => self.model(message),
             _ => {}
         }
+        self.begun |= is_said(message);
         for block in &message.blocks {
             match &block.kind {
                 BlockKind::ToolCall(call) => self.call(call),
@@ -116,7 +127,10 @@ impl Gather {
         for text in message.texts() {
             let text = text.decode();
             let trimmed = text.trim();
-            if is_summary(trimmed) {
+            if self.begun && trimmed.starts_with(CONTINUATION_OPENING) {
+                // Somebody pasted it: it is what is spoken of, and no ledger of this conversation.
+                append(&mut words, trimmed);
+            } else if is_summary(trimmed) {
                 let rest = self.summary(trimmed);
                 append(&mut words, &typed_words(rest));
             } else {
@@ -185,8 +199,13 @@ impl Gather {
     pub(super) fn note(&mut self, text: String, decided: bool) {
         let known = self.ledger.notes.iter().rev().take(8).any(|note| note.text == text);
         if !text.is_empty() && !known {
-            self.ledger.notes.push(Note { turn: self.ledger.turns, text, decided });
+            self.ledger.notes.push(Note { turn: self.ledger.turns, text, decided, answered: false });
         }
+    }
+
+    /// Notes what the user answered to a tool, or said when refusing a call.
+    pub(super) fn answered(&mut self, text: String) {
+        self.ledger.notes.push(Note { turn: self.ledger.turns, text, decided: false, answered: true });
     }
 
     /// What the model said last in a turn is its report on it.
@@ -250,9 +269,9 @@ impl Gather {
         for known in self.by_id.values_mut() {
             *known -= usize::from(*known > place);
         }
-        let told = outcome::read(result, call.reading.command.is_some());
+        let told = outcome::read(result, call.reading.command.as_deref());
         self.kept_elsewhere(&call, result);
-        self.answer_of_the_user(&call, result);
+        self.answer_of_the_user(&call, result, told.outcome == Outcome::Refused);
         self.record(call, told, result);
     }
 
@@ -308,11 +327,16 @@ impl Gather {
         ledger.commands = self.commands.into_list();
         ledger.errors = self.failures.list;
         super::drop_repeated(&mut ledger.words);
-        super::words::mark_changes(&mut ledger.words);
+        super::changes::mark(&mut ledger.words);
         super::drop_known(&mut ledger.names);
         self.trail.turn = ledger.turns;
         (ledger, self.trail)
     }
+}
+
+/// Whether a message is part of a conversation, rather than what stands before it.
+const fn is_said(message: &Message<'_>) -> bool {
+    matches!(message.author, Author::User | Author::Model | Author::Tool)
 }
 
 fn append(words: &mut String, more: &str) {

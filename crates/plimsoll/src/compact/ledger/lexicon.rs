@@ -27,6 +27,10 @@ pub(crate) struct Lexicon {
     pub(crate) empty: WordList,
     /// Days: values without digits.
     pub(crate) days: WordList,
+    /// Words that only keep a conversation going.
+    pub(crate) chatter: WordList,
+    /// Words that stand for what was said right before.
+    pub(crate) pronouns: WordList,
     /// How a model says what it decided.
     pub(crate) decides: WordList,
 }
@@ -57,6 +61,12 @@ impl WordList {
     pub(crate) fn opens(&self, lower: &str) -> bool {
         let first = lower.split_whitespace().next().unwrap_or("").trim_end_matches([',', ':']);
         self.has(first) || self.phrases.iter().any(|phrase| lower.starts_with(phrase))
+    }
+
+    /// A lower-case text with spaces in place of the list's phrases.
+    pub(crate) fn without_phrases(&self, lower: &str) -> String {
+        let present = self.phrases.iter().filter(|phrase| lower.contains(**phrase));
+        present.fold(lower.to_owned(), |text, phrase| text.replace(phrase, " "))
     }
 
     fn add(&mut self, entry: &'static str) {
@@ -94,6 +104,8 @@ impl Lexicon {
                 "substitutes" => &mut lexicon.substitutes,
                 "empty" => &mut lexicon.empty,
                 "days" => &mut lexicon.days,
+                "chatter" => &mut lexicon.chatter,
+                "pronouns" => &mut lexicon.pronouns,
                 "decides" => &mut lexicon.decides,
                 _ => &mut unknown,
             };
@@ -118,6 +130,8 @@ mod tests {
             &LEXICON.substitutes,
             &LEXICON.empty,
             &LEXICON.days,
+            &LEXICON.chatter,
+            &LEXICON.pronouns,
             &LEXICON.decides,
         ];
         for list in lists {

@@ -4,9 +4,12 @@
 //! a bound, constraints first. Only what the user typed makes instructions; texts of tools are data. The bound is a quarter of
 //! the target, within 512 and 4,000 tokens.
 
+mod bound;
 pub(crate) mod calls;
+mod changes;
 pub(crate) mod commands;
 pub(crate) mod earlier;
+mod ending;
 mod errors;
 pub(crate) mod gather;
 mod items;
@@ -14,6 +17,7 @@ mod lexicon;
 pub(crate) mod line;
 pub(crate) mod notation;
 pub(crate) mod outcome;
+mod parts;
 mod paste;
 mod pieces;
 pub(crate) mod rank;
@@ -25,6 +29,7 @@ mod sentence;
 pub(crate) mod shell;
 mod signs;
 mod standing;
+pub(crate) mod task;
 mod todo_tools;
 mod todos;
 pub(crate) mod trail;
@@ -102,8 +107,12 @@ pub struct Note {
     pub turn: u32,
     /// The model's words, in one line.
     pub text: String,
-    /// Whether it is a decision, or an answer the user gave to a tool's question, rather than a report.
+    /// Whether it is a decision rather than a report.
     pub decided: bool,
+    /// Whether it is what the user answered to a tool's question, or said when refusing a call: as weighty as what the
+    /// user typed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub answered: bool,
 }
 
 /// A call that has no answer.
@@ -215,7 +224,7 @@ impl Ledger {
         merged.words.extend(newer.words);
         merged.words.sort_by_key(|words| words.turn);
         drop_repeated(&mut merged.words);
-        words::mark_changes(&mut merged.words);
+        changes::mark(&mut merged.words);
         let mut items = items::Items::of(merged.items);
         items.merge(newer.items);
         merged.items = items.list;
@@ -263,7 +272,7 @@ impl Ledger {
     /// Brings the ledger under a bound, constraints first; what does not fit is counted.
     #[must_use]
     pub fn bounded(&self, bound: Tokens, count: &dyn Fn(&str) -> Tokens) -> Self {
-        select::bounded(self, bound, count)
+        bound::bounded(self, bound, count)
     }
 
     /// How many standing instructions and constraints it holds: words of the user that oblige, limit or carry a value.

@@ -55,7 +55,12 @@ impl Fact {
             Self::Failure(failure) => failure_entry(failure),
             Self::Todo(todo) => format!("- [todo {}] {}", todo.status.name(), todo.what),
             Self::Note(note) => {
-                format!("- [{} {}] {}", if note.decided { "decided" } else { "after" }, note.turn, note.text)
+                let label = match (note.answered, note.decided) {
+                    (true, _) => "answered",
+                    (false, true) => "decided",
+                    (false, false) => "after",
+                };
+                format!("- [{label} {}] {}", note.turn, note.text)
             }
             Self::Name(name) => span(name),
             Self::Pending(call) => format!("- [call] {}: {}; at {}", span(&call.tool), span(&call.about), call.turn),

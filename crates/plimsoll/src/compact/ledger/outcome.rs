@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use memchr::memmem;
 use serde::{Deserialize, Serialize};
 
+use super::ending;
 use super::line::one_line;
 use super::signs::{self, ERRORS, SUMS};
 use crate::transcript::ToolResult;
@@ -38,6 +39,8 @@ pub enum Outcome {
     Ok,
     /// It failed.
     Failed,
+    /// It ended, and its output tells of a failure that nothing around it tells of.
+    Ended,
     /// It ended with this exit status.
     Exit(i32),
     /// The user would not have it.
@@ -51,16 +54,17 @@ impl Outcome {
     /// Whether it failed.
     pub const fn is_failure(self) -> bool {
         match self {
-            Self::Failed | Self::Refused => true,
+            Self::Failed | Self::Ended | Self::Refused => true,
             Self::Exit(status) => status != 0,
             Self::Ok | Self::Unanswered => false,
         }
     }
 
-    pub(super) fn show(self) -> Cow<'static, str> {
+    pub(crate) fn show(self) -> Cow<'static, str> {
         match self {
             Self::Ok => Cow::Borrowed("ok"),
             Self::Failed => Cow::Borrowed("failed"),
+            Self::Ended => Cow::Borrowed("ended, its output tells of a failure"),
             Self::Exit(status) => Cow::Owned(format!("exit {status}")),
             Self::Refused => Cow::Borrowed("refused by the user"),
             Self::Unanswered => Cow::Borrowed("no answer"),
@@ -71,6 +75,7 @@ impl Outcome {
         Some(match text {
             "ok" => Self::Ok,
             "failed" => Self::Failed,
+            "ended, its output tells of a failure" => Self::Ended,
             "refused by the user" => Self::Refused,
             "no answer" => Self::Unanswered,
             _ => Self::Exit(text.strip_prefix("exit ")?.parse().ok()?),
@@ -88,22 +93,45 @@ pub(crate) struct Told {
     pub(crate) sum: Option<String>,
 }
 
-/// Reads a result. Of a long one only the two ends are looked at: a status stands there.
-pub(crate) fn read(result: &ToolResult<'_>, is_command: bool) -> Told {
+/// Reads a result; `command` is the line that was run, if one was. Of a long result only the two ends are looked at: a
+/// status stands there.
+pub(crate) fn read(result: &ToolResult<'_>, command: Option<&str>) -> Told {
     let texts: Vec<Text<'_>> = result.texts().collect();
     let head = texts.first().map_or(Cow::Borrowed(""), |text| text.decode_start(WINDOW));
     let tail = texts.last().map_or(Cow::Borrowed(""), |text| end_of(*text));
-    let status = if is_command { exit_status(&head).or_else(|| exit_status(&tail)) } else { None };
+    told(&head, &tail, result.is_error, command)
+}
+
+/// Reads what a command printed that no tool ran: what a user ran beside the conversation.
+pub(crate) fn read_output(output: &str, command: &str) -> Told {
+    let start = output.char_indices().map(|(at, _)| at).find(|at| output.len() - at <= WINDOW).unwrap_or(0);
+    let end = output.char_indices().map(|(at, _)| at).take_while(|at| *at <= WINDOW).last().unwrap_or(0);
+    let head = if output.len() <= WINDOW { output } else { output.get(..end).unwrap_or(output) };
+    told(head, output.get(start..).unwrap_or(output), None, Some(command))
+}
+
+fn told(head: &str, tail: &str, is_error: Option<bool>, command: Option<&str>) -> Told {
+    let is_command = command.is_some();
+    let status = if is_command { exit_status(head).or_else(|| exit_status(tail)) } else { None };
     let aborts = head.starts_with("<tool_use_error>") || head.starts_with("aborted");
-    let error = || error_line(&head).or_else(|| error_line(&tail));
-    let refused =
-        result.is_error != Some(false) && REFUSALS.iter().any(|refusal| head.trim_start().starts_with(refusal));
-    let outcome = match (status, result.is_error) {
+    let error = || error_line(head).or_else(|| error_line(tail));
+    let refused = is_error != Some(false) && REFUSALS.iter().any(|refusal| head.trim_start().starts_with(refusal));
+    // The status of several commands in a row is that of the last: `make | tail` ends well whatever `make` did.
+    let says_little = match status {
+        None => true,
+        Some(status) => status == 0 && command.is_some_and(|command| command.contains(['|', ';'])),
+    };
+    let ending = if says_little && is_error != Some(true) && !refused {
+        command.and_then(|command| ending::failure(tail, command))
+    } else {
+        None
+    };
+    let outcome = match (status, is_error) {
         _ if refused => Outcome::Refused,
+        _ if ending.is_some() => Outcome::Ended,
         (Some(status), _) => Outcome::Exit(status),
         (None, Some(true)) => Outcome::Failed,
         (None, _) if aborts => Outcome::Failed,
-        (None, None) if is_command && error().is_some_and(|line| is_plain_error(&line)) => Outcome::Failed,
         // Tools without a mark of errors say it in their first words.
         (None, None) if !is_command && head.get(..6).is_some_and(|start| start.eq_ignore_ascii_case("error:")) => {
             Outcome::Failed
@@ -113,7 +141,12 @@ pub(crate) fn read(result: &ToolResult<'_>, is_command: bool) -> Told {
     let error = (outcome.is_failure() && outcome != Outcome::Refused).then(|| {
         let tells = |line: &Cow<'_, str>| !line.is_empty() && exit_status(line).is_none() && !is_frame(line);
         let last = || tail.lines().rev().map(clean).find(tells).filter(|_| is_command);
-        error().or_else(last).or_else(|| head.lines().map(clean).find(tells)).map(|line| one_line(&line, LINE))
+        ending
+            .clone()
+            .or_else(error)
+            .or_else(last)
+            .or_else(|| head.lines().map(clean).find(tells))
+            .map(|line| one_line(&line, LINE))
     });
     let sum = (is_command && SUMS.stand_in(&tail))
         .then(|| tail.lines().rev().take(40).map(clean).find(|line| sums_up(line)).map(|line| one_line(&line, LINE)));
@@ -121,7 +154,7 @@ pub(crate) fn read(result: &ToolResult<'_>, is_command: bool) -> Told {
 }
 
 /// Whether a line is what a program writes around a command's output, and none of it.
-fn is_frame(line: &str) -> bool {
+pub(super) fn is_frame(line: &str) -> bool {
     ["Chunk ID:", "Wall time:", "Process exited", "Original token count:", "Output:", "Total output lines:"]
         .iter()
         .any(|frame| line.starts_with(frame))
@@ -162,7 +195,7 @@ fn exit_status(text: &str) -> Option<i32> {
 }
 
 /// A line without escape sequences and surrounding space.
-fn clean(line: &str) -> Cow<'_, str> {
+pub(super) fn clean(line: &str) -> Cow<'_, str> {
     let Some((before, mut rest)) = line.split_once(ESCAPE) else {
         return Cow::Borrowed(bare(line));
     };
@@ -221,14 +254,20 @@ fn error_line(text: &str) -> Option<Cow<'_, str>> {
 /// Whether a line names an error at its start, as compilers, shells and interpreters do.
 fn is_plain_error(line: &str) -> bool {
     let lower = line.to_lowercase();
-    let named = line.split_once(": ").is_some_and(|(kind, rest)| {
-        !rest.is_empty()
-            && !kind.contains(' ')
-            && (kind.ends_with("Error") || kind.ends_with("Exception") || kind.ends_with("Warning") && kind.len() > 7)
+    let warns = line.split_once(": ").is_some_and(|(kind, rest)| {
+        !rest.is_empty() && !kind.contains(' ') && kind.ends_with("Warning") && kind.len() > 7
     });
-    named
+    warns
+        || is_named_error(line)
         || signs::STARTS.iter().any(|start| lower.starts_with(start)) && !lower.starts_with("error handling")
         || signs::ANYWHERE.iter().any(|words| lower.contains(words))
+}
+
+/// Whether a line names an exception at its start, as interpreters do: `KeyError: 'q'`.
+pub(super) fn is_named_error(line: &str) -> bool {
+    line.split_once(": ").is_some_and(|(kind, rest)| {
+        !rest.is_empty() && !kind.contains(' ') && (kind.ends_with("Error") || kind.ends_with("Exception"))
+    })
 }
 
 /// Whether a line speaks of an error somewhere.
@@ -253,7 +292,8 @@ mod tests {
 
     fn told(text: &str, is_error: Option<bool>, is_command: bool) -> Told {
         let content = vec![Block { span: Span::default(), kind: BlockKind::Text(Text::plain(text)) }];
-        read(&ToolResult { call_id: None, content, is_error, kind: CallKind::Client }, is_command)
+        let command = is_command.then_some("make it");
+        read(&ToolResult { call_id: None, content, is_error, kind: CallKind::Client }, command)
     }
 
     #[test]
@@ -268,6 +308,20 @@ mod tests {
             assert_eq!(told(text, None, true).outcome, Outcome::Exit(status), "{text}");
         }
         assert_eq!(told("the exit code of a program tells", None, true).outcome, Outcome::Ok);
+    }
+
+    #[test]
+    fn a_mark_of_success_does_not_outweigh_what_the_output_says() {
+        for is_error in [None, Some(false)] {
+            let told = told("collected 4 items\n==== 1 failed, 3 passed in 0.1s ====", is_error, true);
+            assert_eq!(told.outcome, Outcome::Ended);
+            assert_eq!(told.error.as_deref(), Some("==== 1 failed, 3 passed in 0.1s ===="));
+        }
+        assert_eq!(told("Exit code: 0\n3 failed", Some(false), true).outcome, Outcome::Exit(0));
+        let of_several = super::told("Exit code: 0\n3 failed", "Exit code: 0\n3 failed", None, Some("make | tail"));
+        assert_eq!(of_several.outcome, Outcome::Ended);
+        assert_eq!(Outcome::read(&Outcome::Ended.show()), Some(Outcome::Ended));
+        assert_eq!(read_output(&format!("{}FAILED", "fine\n".repeat(2_000)), "make").outcome, Outcome::Ended);
     }
 
     #[test]

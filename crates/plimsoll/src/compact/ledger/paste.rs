@@ -3,6 +3,7 @@
 use super::sentence;
 use super::standing::{Tier, weigh};
 use super::value;
+use crate::transcript::CONTINUATION_OPENING;
 
 /// How many passages in a row make a paste, if enough of them look like a machine's.
 const RUN: usize = 6;
@@ -16,6 +17,7 @@ const BRIDGE: usize = 3;
 pub(crate) fn pasted(passages: &[&str]) -> Vec<bool> {
     let mut flags: Vec<bool> = passages.iter().map(|passage| value::is_bulk(passage)).collect();
     flag_patches(passages, &mut flags);
+    flag_continuations(passages, &mut flags);
     let mut start = 0;
     let mut pasted_until: Option<usize> = None;
     while start < passages.len() {
@@ -28,8 +30,11 @@ pub(crate) fn pasted(passages: &[&str]) -> Vec<bool> {
         let enough = if goes_on.is_some() { 2 } else { RUN };
         if length >= enough && machine * 3 >= length {
             let from = goes_on.unwrap_or(start);
+            // Between the lines of a log it is plain what is none of them.
+            let logged = run.iter().filter(|passage| value::is_log_line(passage)).count() * 2 >= length;
             for (flag, passage) in flags.iter_mut().zip(passages).take(start + length).skip(from) {
-                *flag = *flag || !(is_said(passage) && weigh(passage).0 == Tier::Standing);
+                let said = is_said(passage) && weigh(passage).0 == Tier::Standing;
+                *flag = *flag || !(said || (logged && is_remark(passage)));
             }
             pasted_until = Some(start + length);
         }
@@ -53,6 +58,17 @@ fn flag_patches(passages: &[&str], flags: &mut [bool]) {
     }
 }
 
+/// A message of ours that somebody pasted says nothing of what it says there.
+fn flag_continuations(passages: &[&str], flags: &mut [bool]) {
+    let closer = CONTINUATION_OPENING.replace('<', "</");
+    let mut inside = false;
+    for (flag, passage) in flags.iter_mut().zip(passages) {
+        inside |= passage.starts_with(CONTINUATION_OPENING);
+        *flag |= inside;
+        inside &= !passage.contains(&closer);
+    }
+}
+
 /// Whether a passage reads like a sentence or an entry of a list, as people write them.
 fn is_said(passage: &str) -> bool {
     if is_machine(passage) || sentence::is_fenced(passage) {
@@ -63,6 +79,21 @@ fn is_said(passage: &str) -> bool {
     let ends = passage.ends_with(['.', '!', '?', '。', '！', '？', ':', '：']);
     let wide = passage.chars().filter(|c| value::is_unspaced(*c)).count() >= 6;
     (entry && words >= 3) || (ends && words >= 4) || (words >= 9 && passage.len() <= 400) || wide
+}
+
+/// Whether a line is made of words alone, as a program hardly ever prints them.
+fn is_remark(passage: &str) -> bool {
+    let words = passage.split_whitespace().count();
+    let first = passage.split_whitespace().next().unwrap_or("");
+    let signs = passage.chars().filter(char::is_ascii_punctuation).count();
+    words >= 2
+        && passage.chars().count() <= 200
+        && passage.starts_with(char::is_alphabetic)
+        && !passage.contains('\n')
+        && !first.ends_with([':', ']'])
+        && !first.contains(['.', '/', '(', '='])
+        && signs * 6 <= passage.chars().count()
+        && !is_machine(passage)
 }
 
 /// Whether a passage looks like a line that a program printed.
@@ -130,6 +161,35 @@ mod tests {
             said,
             ["Please review this.", "Never touch the lock file.", "The limit of 30 warnings stays as it is."]
         );
+    }
+
+    #[test]
+    fn a_remark_between_the_lines_of_a_log_is_the_users() {
+        for remark in [
+            "please never restart node 7",
+            "Tabs, not spaces.",
+            "Älä koske laskukansioon",
+            "Leave the vendored code alone.",
+        ] {
+            let log = |level: &str| {
+                (0..9)
+                    .map(|at| format!("2026-11-01T10:0{at}:00 {level} worker-{at} failed, must retry {at}\n"))
+                    .collect::<String>()
+            };
+            let text = format!("{}{remark}\n{}", log("INFO"), log("WARN"));
+            let passages = passages(&text);
+            let said: Vec<&str> = passages
+                .iter()
+                .zip(pasted(&passages))
+                .filter(|(_, pasted)| !pasted)
+                .map(|(passage, _)| *passage)
+                .collect();
+            assert_eq!(said, [remark]);
+        }
+        let trace = "java.lang.IllegalStateException: must not be null\n\tat a.b.C(D.java:3)\n";
+        let log: String = (0..9).map(|at| format!("10:0{at}:00 ERROR boom\n{trace}")).collect();
+        let passages = passages(&log);
+        assert!(pasted(&passages).iter().all(|pasted| *pasted), "{passages:?}");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use super::notation::Fact;
 use super::shell;
 use super::standing::Tier;
 use super::todos::Status;
-use super::{Ledger, Words};
+use super::{Ledger, Words, task};
 
 /// How early something is chosen. Lower goes first; narrative takes ranks in between.
 pub(crate) type Rank = u8;
@@ -12,21 +12,31 @@ pub(crate) type Rank = u8;
 pub(crate) const REQUESTS: Rank = 0;
 pub(crate) const STANDING: Rank = 2;
 pub(crate) const VALUES: Rank = 8;
+/// Short messages and lines: in a language whose words are not known they may be instructions.
+const SHORT: Rank = 10;
+/// The last rank of what is laid down, and chosen before all else.
+pub(crate) const LAID_DOWN: Rank = 10;
 const WORK: Rank = 12;
 const CHANGED: Rank = 14;
 const SAID: Rank = 18;
 const REPORTED: Rank = 20;
 const SEEN: Rank = 26;
 const OLD: Rank = 32;
+const CHATTER: Rank = 36;
 pub(super) const BULK: Rank = 38;
 
-pub(super) fn rank_words(words: &Words, last: u32) -> (Rank, u8) {
+/// `apart` says whether the words stand on lines of their own, rather than in the middle of prose.
+pub(super) fn rank_words(words: &Words, last: u32, apart: bool) -> (Rank, u8) {
+    if task::is_chatter(&words.text) {
+        return (CHATTER, 0);
+    }
     let (tier, score) = words.weigh();
     let recent = words.turn + 3 > last;
     let rank = match (tier, words.changed_by) {
         (Tier::Bulk, _) => BULK,
         (Tier::Standing | Tier::Value, Some(_)) | (Tier::Value, None) => VALUES,
         (Tier::Standing, None) => STANDING,
+        (Tier::Short, _) if apart => SHORT,
         _ if recent => SAID,
         (Tier::Short, _) => SAID + 2,
         (Tier::Plain, _) => REPORTED + 2,
@@ -50,6 +60,7 @@ pub(super) fn rank(ledger: &Ledger, fact: &Fact, nth: u32) -> (Rank, u32) {
         Fact::Item(item) => (old(item.turn, SEEN + 1), nth),
         Fact::Failure(failure) if failure.fix.is_none() => (old(failure.turn, CHANGED), failure.turn),
         Fact::Failure(failure) => (old(failure.turn, SEEN), failure.turn),
+        Fact::Note(note) if note.answered => (STANDING, note.turn),
         Fact::Note(note) => (old(note.turn, if note.decided { REPORTED + 1 } else { REPORTED }), nth),
         Fact::Name(_) => (REPORTED + 1, u32::MAX - nth),
         Fact::Command(command) if command.outcome.is_failure() => (old(command.turn, SEEN), nth),

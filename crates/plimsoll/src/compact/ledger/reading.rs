@@ -124,8 +124,9 @@ fn take(label: &str, body: &str, ledger: &mut Ledger) -> Option<()> {
                 .find(|status| status.name() == detail)?;
             ledger.todos.push(Todo { what: body.to_owned(), status });
         }
-        "after" | "decided" => {
-            ledger.notes.push(Note { turn: detail.parse().ok()?, text: body.to_owned(), decided: kind == "decided" });
+        "after" | "decided" | "answered" => {
+            let (decided, answered) = (kind == "decided", kind == "answered");
+            ledger.notes.push(Note { turn: detail.parse().ok()?, text: body.to_owned(), decided, answered });
         }
         "names" => ledger.names.extend(read_spans(body)),
         "call" => {

@@ -1,23 +1,28 @@
 //! Recording an answered call: items, commands, errors, to-dos, and what the user said through a tool.
 
+use memchr::memmem;
+
 use super::calls::{Reading, TodoChange};
 use super::commands;
-use super::gather::{Gather, NOTE, OpenCall};
+use super::gather::{Gather, OpenCall};
 use super::items::Touch;
 use super::line::one_line;
-use super::outcome::{Outcome, Told};
+use super::notation::span;
+use super::outcome::{self, Outcome, Told};
 use super::shell;
 use super::todos::{Status, Todo};
 use super::trail::Step;
-use crate::transcript::ToolResult;
+use crate::transcript::{Message, ToolResult, element};
 use crate::wire::Text;
 
+/// How long an answer of the user may be, in characters.
+const ANSWER: usize = 600;
 /// How a call begins to be answered that the user refused.
 const REFUSAL: &str = "The user doesn't want to proceed with this tool use.";
 
 impl Gather {
     /// What the user answers to a tool's question, or says when refusing a call, travels in a result.
-    pub(super) fn answer_of_the_user(&mut self, call: &OpenCall, result: &ToolResult<'_>) {
+    pub(super) fn answer_of_the_user(&mut self, call: &OpenCall, result: &ToolResult<'_>, refused: bool) {
         let asks = matches!(
             call.tool.as_str(),
             "AskUserQuestion" | "ExitPlanMode" | "request_user_input" | "ask_followup_question" | "ask_user"
@@ -25,14 +30,59 @@ impl Gather {
         let Some(text) = result.texts().next().map(|text: Text<'_>| text.decode_start(2_000)) else {
             return;
         };
-        let refusal = result.is_error == Some(true) && text.starts_with(REFUSAL);
-        if refusal {
+        if refused {
             let said = text.split_once("the user said:").map_or("", |(_, said)| said.trim());
-            if !said.is_empty() {
-                self.note(one_line(&format!("The user refused {} and said: {said}", call.tool), NOTE), true);
-            }
+            let about = call.reading.command.as_deref().map(commands::shown);
+            let about = about.or_else(|| call.reading.touches.first().map(|(path, _)| path.clone()));
+            let what = about.map_or_else(|| call.tool.clone(), |about| format!("{} {}", call.tool, span(&about)));
+            let said = if said.is_empty() { String::new() } else { format!(" and said: {said}") };
+            self.answered(one_line(&format!("The user refused {what}{said}"), ANSWER));
+        } else if asks && call.tool == "ExitPlanMode" {
+            // What follows the first words is the program's own advice.
+            let first = super::sentence::passages(&text).into_iter().next().unwrap_or("").to_owned();
+            self.answered(one_line(&format!("Answer to {}: {first}", call.tool), ANSWER));
         } else if asks {
-            self.note(one_line(&format!("Answer to {}: {text}", call.tool), NOTE), true);
+            let told = text.split(" You can now continue with the user's answers").next().unwrap_or("");
+            self.answered(one_line(&format!("Answer to {}: {told}", call.tool), ANSWER));
+        }
+    }
+
+    /// Notes the commands that the user ran beside the conversation, as programs tell them to the model: data, and none
+    /// of the user's words.
+    pub(super) fn typed_commands(&mut self, message: &Message<'_>) {
+        for text in message.texts() {
+            if memmem::find(text.raw(), b"user_shell_command>").is_none()
+                && memmem::find(text.raw(), b"<bash-").is_none()
+            {
+                continue;
+            }
+            let text = text.decode();
+            let text = text.trim_start();
+            if text.starts_with("<user_shell_command>") {
+                let told = element(text, "result").unwrap_or("");
+                if let Some(line) = element(text, "command").map(commands::shown) {
+                    self.ran_by_user(&line, told);
+                }
+            } else if text.starts_with("<bash-input>") {
+                self.typed = element(text, "bash-input").map(commands::shown);
+            } else if text.starts_with("<bash-std")
+                && let Some(line) = self.typed.take()
+            {
+                let told = |name| element(text, name).unwrap_or("");
+                self.ran_by_user(&line, &format!("{}\n{}", told("bash-stdout"), told("bash-stderr")));
+            }
+        }
+    }
+
+    fn ran_by_user(&mut self, line: &str, output: &str) {
+        if line.is_empty() {
+            return;
+        }
+        let told = outcome::read_output(output, line);
+        let turn = self.ledger.turns;
+        self.commands.ran(line, told.outcome, turn);
+        if let Some(error) = told.error.filter(|_| told.outcome.is_failure()) {
+            self.failures.failed(&error, line, turn);
         }
     }
 

@@ -1,12 +1,12 @@
 //! Choosing what goes in under a bound: the user's words first, the weightiest passages before others.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::{BTreeMap, BinaryHeap, HashMap, HashSet};
 
-use super::notation::{Fact, names_entry, reach_entry};
-use super::rank::{BULK, REQUESTS, Rank, STANDING, VALUES, rank, rank_words};
+use super::notation::Fact;
+use super::rank::{BULK, LAID_DOWN, REQUESTS, Rank, STANDING, VALUES, rank, rank_words};
 use super::sentence::passages;
-use super::{Ledger, LeftOut, Words, earlier, value, words};
+use super::{Ledger, LeftOut, Words, changes, earlier, parts, task, value};
 use crate::units::Tokens;
 
 /// A message of at most this many characters is kept whole before a longer one is searched.
@@ -36,6 +36,8 @@ pub(crate) fn facts(ledger: &Ledger) -> Vec<Fact> {
 #[derive(Debug, PartialEq, Eq)]
 struct Candidate {
     rank: Rank,
+    /// Of what is laid down the shorter first: one long passage must not stand for many short ones.
+    bulk: u8,
     /// Among equals: weightier first, then later ones first.
     score: Reverse<u8>,
     recency: Reverse<u32>,
@@ -50,7 +52,8 @@ struct Candidate {
 
 impl Ord for Candidate {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        let key = |candidate: &Self| (candidate.rank, candidate.score, candidate.recency, candidate.place);
+        let key =
+            |candidate: &Self| (candidate.rank, candidate.bulk, candidate.score, candidate.recency, candidate.place);
         key(self).cmp(&key(other))
     }
 }
@@ -66,8 +69,12 @@ pub(crate) struct Selection<'l> {
     ledger: &'l Ledger,
     waiting: BinaryHeap<Reverse<Candidate>>,
     refused: Vec<Candidate>,
+    /// What is laid down and found no room: it does not wait again.
+    barred: Vec<Candidate>,
+    /// Whether something that is laid down found no room while it was its turn.
+    closed: bool,
     chosen: BTreeMap<(u32, u32), Fact>,
-    /// Per message that was cut: how many passages it has.
+    /// Per message that was cut: how many parts it has.
     cut: BTreeMap<u32, u32>,
     count: &'l dyn Fn(&str) -> Tokens,
     earlier_limit: Tokens,
@@ -75,14 +82,23 @@ pub(crate) struct Selection<'l> {
     pub(crate) takes_earlier: bool,
     /// What the user asked to pay attention to: words of substance.
     wanted: Vec<String>,
-    /// Whether there is too little room for whole messages: then each is offered by its passages, so that what stands
+    /// Whether there is too little room for whole messages: then each is offered by its parts, so that what stands
     /// for the rest of the work comes before what surrounds it.
     tight: bool,
+    /// The messages that say what is to be done: the first, the current and the last.
+    first: u32,
+    current: u32,
+    last: u32,
+    /// Per message, the marks of its passages, if one of them was changed.
+    marks: HashMap<u32, Vec<Option<u32>>>,
+    /// The last message in which a passage stands.
+    said_last: HashMap<&'l str, u32>,
 }
 
 impl<'l> Selection<'l> {
-    /// Ranks the facts of a ledger and chooses what fits in `room`, whose cost is taken off it: whole messages where
-    /// every standing instruction and value finds room so, otherwise passages.
+    /// Ranks the facts of a ledger and chooses of what is laid down as much as fits in `room`, whose cost is taken off
+    /// it: in the order of its weight, up to the first that finds no room. So a larger room never holds less of it.
+    /// Messages are whole where everything that is laid down finds room so, otherwise they are cut into parts.
     pub(crate) fn within(
         room: &mut Tokens,
         ledger: &'l Ledger,
@@ -95,21 +111,38 @@ impl<'l> Selection<'l> {
             let mut left = *room;
             let mut selection = Self::new(ledger, earlier_limit, instructions, tight, count);
             selection.takes_earlier = takes_earlier;
-            selection.choose(&mut left, Rank::MAX, false);
+            selection.lay_down(&mut left);
             (selection, left)
         };
-        let (mut selection, mut left) = choose(false);
-        if selection.constraints_refused() > 0 {
-            let (tight, left_so) = choose(true);
-            (selection, left) = (tight, left_so);
+        let (mut selection, mut left) = choose(true);
+        if selection.barred.is_empty() {
+            let (whole, left_so) = choose(false);
+            if whole.barred.is_empty() {
+                (selection, left) = (whole, left_so);
+            }
         }
         *room = left;
         selection
     }
 
-    /// How many standing instructions and values found no room.
-    fn constraints_refused(&self) -> usize {
-        self.refused.iter().filter(|refused| refused.rank <= VALUES && matches!(refused.fact, Fact::Words(_))).count()
+    /// Chooses what is laid down; of a current request for which there is no room, its weightiest parts.
+    fn lay_down(&mut self, room: &mut Tokens) {
+        self.choose(room, LAID_DOWN, false);
+        self.closed = false;
+        if !self.chosen.is_empty() {
+            return;
+        }
+        let is_current = |candidate: &Candidate| {
+            candidate.passages > 1 && matches!(&candidate.fact, Fact::Words(words) if words.turn == self.current)
+        };
+        if let Some(at) = self.barred.iter().position(is_current) {
+            let candidate = self.barred.swap_remove(at);
+            if let Fact::Words(words) = &candidate.fact {
+                self.split(words, candidate.place.0, candidate.rank);
+                self.choose(room, LAID_DOWN, false);
+                self.closed = false;
+            }
+        }
     }
 
     /// Ranks the facts of a ledger. An earlier summary is held to `earlier_limit`.
@@ -121,8 +154,11 @@ impl<'l> Selection<'l> {
         count: &'l dyn Fn(&str) -> Tokens,
     ) -> Self {
         let lower = instructions.unwrap_or("").to_lowercase();
-        let mut wanted = words::terms(&lower);
+        let mut wanted = changes::terms(&lower);
         wanted.extend(value::words(&lower).filter(|word| value::is_traceable(word)).map(str::to_owned));
+        let changed = ledger.words.iter().any(|words| words.changed_by.is_some());
+        let marks = if changed { changes::marks(&ledger.words) } else { Vec::new() };
+        let of_whole = ledger.words.iter().zip(marks).filter(|(words, _)| !words.part && words.changed_by.is_some());
         let mut selection = Self {
             wanted,
             tight,
@@ -130,19 +166,32 @@ impl<'l> Selection<'l> {
             ledger,
             waiting: BinaryHeap::new(),
             refused: Vec::new(),
+            barred: Vec::new(),
+            closed: false,
             chosen: BTreeMap::new(),
             cut: BTreeMap::new(),
             count,
             earlier_limit,
+            first: task::first(&ledger.words),
+            current: task::current(&ledger.words),
+            last: ledger.words.last().map_or(0, |words| words.turn),
+            marks: of_whole.map(|(words, marks)| (words.turn, marks)).collect(),
+            said_last: HashMap::new(),
         };
-        let last = ledger.words.last().map_or(0, |words| words.turn);
+        if tight {
+            let said = ledger
+                .words
+                .iter()
+                .flat_map(|words| passages(&words.text).into_iter().map(|said| (said, words.turn)));
+            selection.said_last = said.collect();
+        }
         let mut seen = BTreeMap::new();
         let facts = facts(ledger);
         for (place, fact) in (0..).zip(facts) {
             let nth: &mut u32 = seen.entry(fact.kind()).or_default();
             *nth += 1;
             match fact {
-                Fact::Words(words) => selection.offer_words(words, place, last),
+                Fact::Words(words) => selection.offer_words(words, place),
                 other => {
                     let (rank, recency) = rank(ledger, &other, *nth);
                     selection.offer(rank, 0, recency, (place, 0), other, 0);
@@ -159,8 +208,17 @@ impl<'l> Selection<'l> {
             self.wanted.iter().any(|term| entry.contains(term.as_str()))
         };
         let rank = if asked { STANDING + 1 } else { rank };
+        let bulk = match &fact {
+            Fact::Words(words) if rank <= LAID_DOWN => match words.text.len() {
+                ..=200 => 0,
+                201..=600 => 1,
+                _ => 2,
+            },
+            _ => 0,
+        };
         self.waiting.push(Reverse(Candidate {
             rank,
+            bulk,
             score: Reverse(score),
             recency: Reverse(recency),
             place,
@@ -170,38 +228,45 @@ impl<'l> Selection<'l> {
         }));
     }
 
-    fn offer_words(&mut self, words: Words, place: u32, last: u32) {
-        let request = !words.part && (words.turn == 1 || words.turn == last);
+    fn offer_words(&mut self, words: Words, place: u32) {
+        let is_current = words.turn == self.current;
+        let request = !words.part && (words.turn == self.first || is_current);
         let length = words.text.chars().count();
         let parts = u32::try_from(passages(&words.text).len()).unwrap_or(u32::MAX);
         let whole = if self.tight { SHORT_MESSAGE } else { REQUEST };
-        if request && length <= whole && (words.turn == last || !self.tight) {
+        if request && length <= whole {
             // The current request before the first.
-            let score = u8::from(words.turn == last);
-            self.offer(REQUESTS, score, words.turn, (place, 0), Fact::Words(words), parts);
+            let rank = if is_current { REQUESTS } else { REQUESTS + 1 };
+            self.offer(rank, u8::MAX, words.turn, (place, 0), Fact::Words(words), parts);
         } else if words.part || parts == 1 || (length <= SHORT_MESSAGE && !self.tight) {
-            let (mut rank, score) = rank_words(&words, last);
-            if words.part && words.turn == last && rank < BULK {
+            let (mut rank, score) = rank_words(&words, self.last, true);
+            if words.part && is_current && rank < BULK {
                 rank = REQUESTS + 1;
             }
             self.offer(rank, score, words.turn, (place, 0), Fact::Words(words), parts);
         } else {
-            self.split(&words, place, last, REQUESTS);
+            self.split(&words, place, REQUESTS);
         }
     }
 
-    /// Offers the passages of a message, none before `floor`.
-    fn split(&mut self, words: &Words, place: u32, last: u32, floor: Rank) {
-        let parts = words.split(&self.ledger.words);
+    /// Offers the parts of a message, none before `floor`. What a later message says again is carried there.
+    fn split(&mut self, words: &Words, place: u32, floor: Rank) {
+        let parts = parts::split(words, self.marks.get(&words.turn).map_or(&[], Vec::as_slice));
         let number = u32::try_from(parts.len()).unwrap_or(u32::MAX);
         self.cut.insert(place, number);
-        let request = words.turn == 1 || words.turn == last;
-        for (nth, mut part) in (1..).zip(parts) {
-            let (mut rank, score) = rank_words(&part, last);
+        let (is_current, is_first) = (words.turn == self.current, words.turn == self.first);
+        let mut here = HashSet::new();
+        for (nth, part) in (1..).zip(parts) {
+            let (mut part, apart) = (part.words, part.apart);
+            let again = self.said_last.get(part.text.as_str()).is_some_and(|turn| *turn > part.turn);
+            if (again && !is_current && !is_first) || !here.insert(part.text.clone()) {
+                continue;
+            }
+            let (mut rank, score) = rank_words(&part, self.last, apart);
             // A long request is known by how it begins and how it ends.
-            if request && rank < BULK && (nth == 1 || nth == number) {
+            if (is_current || is_first) && rank < BULK && (nth == 1 || nth == number) {
                 rank = REQUESTS + 1;
-            } else if words.turn == last && rank > VALUES && rank < BULK {
+            } else if is_current && rank > VALUES && rank < BULK {
                 rank = VALUES;
             }
             if part.text.chars().count() > PASSAGE * 2 {
@@ -223,34 +288,51 @@ impl<'l> Selection<'l> {
             let Some(Reverse(mut candidate)) = self.waiting.pop() else {
                 break;
             };
-            if room.0 < 4 || (work_only && matches!(candidate.fact, Fact::Words(_))) {
+            let waits = matches!(candidate.fact, Fact::Earlier(_)) && !self.takes_earlier;
+            if waits || (work_only && matches!(candidate.fact, Fact::Words(_))) {
                 self.refused.push(candidate);
                 continue;
             }
+            let laid_down = candidate.rank <= LAID_DOWN && !matches!(candidate.fact, Fact::Earlier(_));
+            if room.0 < 4 || (laid_down && self.closed) {
+                self.turn_away(candidate, laid_down);
+                continue;
+            }
+            let mut reserved = None;
             if let Fact::Earlier(text) = &mut candidate.fact {
-                if !self.takes_earlier {
-                    self.refused.push(candidate);
-                    continue;
-                }
-                *text = earlier::shorten(text, self.earlier_limit.0.min(room.0).saturating_sub(12), self.count);
+                // What it may take is counted, not what it takes, so that what comes after it has never less room.
+                let limit = self.earlier_limit.0.min(room.0);
+                reserved = Some(Tokens(limit.min((self.count)(text).0.saturating_add(12))));
+                *text = earlier::shorten(text, limit.saturating_sub(12), self.count);
             }
             let between = if matches!(candidate.fact, Fact::Name(_)) { 2 } else { 1 };
-            let counted = candidate.cost.filter(|_| !matches!(candidate.fact, Fact::Earlier(_)));
+            let counted = candidate.cost.filter(|_| reserved.is_none());
             let cost = counted.unwrap_or_else(|| (self.count)(&candidate.fact.entry()) + Tokens(between));
             candidate.cost = Some(cost);
             if cost <= *room {
-                *room = *room - cost;
+                *room = *room - cost.max(reserved.unwrap_or_default());
                 self.chosen.insert(candidate.place, candidate.fact);
                 continue;
             }
             match &candidate.fact {
+                _ if laid_down => self.turn_away(candidate, true),
                 Fact::Words(words) if !words.part && candidate.passages > 1 => {
-                    let last = self.ledger.words.last().map_or(0, |words| words.turn);
-                    self.split(&words.clone(), candidate.place.0, last, candidate.rank);
+                    self.split(&words.clone(), candidate.place.0, candidate.rank);
                 }
                 _ => self.refused.push(candidate),
             }
         }
+    }
+
+    /// Refuses what the user did not say, for now; bars the user's words.
+    fn turn_away(&mut self, candidate: Candidate, laid_down: bool) {
+        let said = match &candidate.fact {
+            Fact::Words(_) => true,
+            Fact::Note(note) => note.answered,
+            _ => false,
+        };
+        self.closed |= laid_down;
+        if laid_down && said { &mut self.barred } else { &mut self.refused }.push(candidate);
     }
 
     /// Lets what was refused wait again, for another bound.
@@ -263,7 +345,7 @@ impl<'l> Selection<'l> {
         let mut ledger = Ledger { turns: self.ledger.turns, left_out: self.ledger.left_out, ..Ledger::default() };
         let mut left_out = LeftOut::default();
         let waiting = self.waiting.into_iter().map(|Reverse(candidate)| candidate);
-        for candidate in self.refused.into_iter().chain(waiting) {
+        for candidate in self.refused.into_iter().chain(self.barred).chain(waiting) {
             let count = match candidate.fact {
                 Fact::Words(_) => &mut left_out.passages,
                 Fact::Item(_) => &mut left_out.items,
@@ -308,36 +390,4 @@ impl<'l> Selection<'l> {
         ledger.words = parts.into_values().flatten().collect();
         ledger
     }
-}
-
-/// Brings a ledger under a bound.
-pub(super) fn bounded(ledger: &Ledger, bound: Tokens, count: &dyn Fn(&str) -> Tokens) -> Ledger {
-    let mut room = bound;
-    // Shared entries may cost a little more than their parts: a second try has that much less room.
-    for _ in 0..6 {
-        let reach = count(&reach_entry(
-            u32::MAX,
-            &LeftOut {
-                passages: 9_999,
-                items: 9_999,
-                commands: 9_999,
-                errors: 999,
-                todos: 99,
-                notes: 9_999,
-                names: 999,
-                others: 99,
-            },
-            "",
-        ));
-        let names = if ledger.names.is_empty() { Tokens::ZERO } else { count(&names_entry(&[])) };
-        let mut left = room - reach - names;
-        let selection = Selection::within(&mut left, ledger, bound.fraction(0.5), None, true, count);
-        let chosen = selection.finish();
-        let cost = count(&chosen.render(""));
-        if cost <= bound {
-            return chosen;
-        }
-        room = room - (cost - bound) - Tokens(1 + room.0 / 50);
-    }
-    Ledger { turns: ledger.turns, ..Ledger::default() }
 }

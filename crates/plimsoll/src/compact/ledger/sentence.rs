@@ -1,6 +1,7 @@
 //! Cutting a long message into passages, never through a value: sentences, list entries, blocks of code.
 
 use super::pieces::pieces;
+use super::value;
 
 /// How far a quotation may reach and still be taken as one, in bytes.
 const QUOTE_REACH: usize = 300;
@@ -46,11 +47,12 @@ pub(crate) fn passages(text: &str) -> Vec<&str> {
             open = false;
             continue;
         }
-        if !(open && run.is_some() && !begins_anew(bare)) {
+        let logged = value::is_log_line(bare);
+        if logged || !(open && run.is_some() && !begins_anew(bare)) {
             flush(text, &mut run, &mut passages);
         }
         run = Some((run.map_or(start, |(from, _)| from), end));
-        open = bare.chars().count() >= WRAPPED && !bare.ends_with(is_stop) && !bare.ends_with([':', '：']);
+        open = !logged && bare.chars().count() >= WRAPPED && !bare.ends_with(is_stop) && !bare.ends_with([':', '：']);
     }
     flush(text, &mut run, &mut passages);
     if let Some((from, _)) = fence {
@@ -85,7 +87,7 @@ fn flush<'a>(text: &'a str, run: &mut Option<(usize, usize)>, passages: &mut Vec
 }
 
 /// Whether a line begins something of its own: a list entry, a heading, a quotation, a table row.
-fn begins_anew(line: &str) -> bool {
+pub(super) fn begins_anew(line: &str) -> bool {
     if line.starts_with(['#', '>', '|', '•', '·', '–', '—']) {
         return true;
     }

@@ -35,8 +35,9 @@ pub(crate) fn weigh(passage: &str) -> (Tier, u8) {
     let weak = LEXICON.negation.is_in(&lower, &words) || words.iter().any(|word| word.ends_with("n't"));
     let carries = value::has_value(passage);
     let short = passage.chars().count() <= SHORT;
-    let question = passage.ends_with(['?', '？', '؟']);
     let asks = LEXICON.asks.opens(&lower);
+    // `Could you please stop using semicolons?` wants no answer.
+    let question = passage.ends_with(['?', '？', '؟']) && !asks;
     let mut score = 2 + value::worth(passage) + u8::from(weak) * 2 + u8::from(short) + u8::from(strong) * 2;
     if question || asks {
         score -= 2;
@@ -100,5 +101,7 @@ mod tests {
         assert!(weigh("use 30 retries, not 50").1 > weigh("use retries").1);
         assert!(weigh("Send it to a.b@example.org").1 > weigh("Please do part 7 next").1);
         assert_ne!(weigh("Should we use tabs?").0, Tier::Standing);
+        assert_eq!(weigh("Could you please stop using semicolons?").0, Tier::Standing);
+        assert_ne!(weigh("Could you look at the tests?").0, Tier::Standing);
     }
 }

@@ -136,10 +136,44 @@ pub(crate) fn is_bulk(passage: &str) -> bool {
         && first.chars().filter(char::is_ascii_digit).count() >= 6
         && is_time(first, second)
         && passage.len() > 80;
+    let logged = !passage.contains('\n') && is_log_line(passage);
     // A long address among words makes no paste of them.
     let longest = passage.split_whitespace().map(str::len).max().unwrap_or(0);
     let unbroken = longest > 200 && longest * 2 > passage.len() && !passage.chars().any(is_unspaced);
-    frame || stamped || unbroken || (data && passage.len() > 200)
+    frame || stamped || logged || unbroken || (data && passage.len() > 200)
+}
+
+/// Whether a line is one of a log: it begins with a time and names a level, or with a level in brackets.
+pub(crate) fn is_log_line(line: &str) -> bool {
+    const LEVELS: [&str; 14] = [
+        "TRACE", "DEBUG", "INFO", "NOTICE", "WARN", "WARNING", "ERROR", "ERR", "FATAL", "CRITICAL", "CRIT", "SEVERE",
+        "VERBOSE", "PANIC",
+    ];
+    let is_level = |word: &str| {
+        let bare = word.trim_matches(|c: char| !c.is_ascii_alphanumeric());
+        LEVELS.contains(&bare)
+            || LEVELS.iter().any(|level| {
+                word.strip_prefix('[')
+                    .is_some_and(|word| word.trim_end_matches([']', ':']).eq_ignore_ascii_case(level))
+            })
+            || word.starts_with("level=")
+    };
+    let is_time = |word: &str| {
+        let digits = word.chars().filter(char::is_ascii_digit).count();
+        let others = word.chars().filter(char::is_ascii_alphabetic).count();
+        digits >= 4 && word.contains(':') && others <= 3
+    };
+    let mut words = line.split_whitespace();
+    let first = words.next().unwrap_or("");
+    if first.starts_with('[') && is_level(first) {
+        return true;
+    }
+    let head: Vec<&str> = line.split_whitespace().take(6).collect();
+    let timed = head.iter().take(3).any(|word| is_time(word));
+    // `Jan 12 03:04:05 host prog[123]: …`
+    let of_system =
+        head.get(2).is_some_and(|word| is_time(word)) && head.get(4).is_some_and(|word| word.ends_with("]:"));
+    (timed && head.iter().any(|word| is_level(word))) || of_system
 }
 
 /// Whether a line ends as a stack frame does: `(/srv/app/index.js:10:3)`, `(Main.java:12)`, `(<anonymous>)`.
@@ -209,6 +243,19 @@ mod tests {
             "2026-01-02T03:04:05Z INFO server: request finished with status 200 in 12 ms by worker number nine of pool"
         ));
         assert!(!is_bulk("2026-01-02 is the deadline"));
+        for line in [
+            "12:00:01 INFO failed=0",
+            "[WARN] you must retry",
+            "2026-11-01T10:05:00 WARN worker-5 failed, must retry 35",
+            "2026-11-01 10:05:00,123 [main] ERROR x.y.Z - never mind",
+            "Jan 12 03:04:05 host sshd[123]: must be root",
+            "[10:00:00] [error] x",
+        ] {
+            assert!(is_bulk(line), "{line}");
+        }
+        for line in ["At 17:30 the build must be done.", "WARNING: never deploy on Fridays"] {
+            assert!(!is_bulk(line), "{line}");
+        }
         assert!(!is_bulk("Never deploy on Fridays."));
         assert!(is_bulk(&format!("2026-01-02 03:04:05 INFO server: request finished {}", "and more ".repeat(6))));
         assert!(is_bulk("at java.base/java.lang.Thread.run(Thread.java:829)"));

@@ -127,7 +127,7 @@ impl<'t, 'a> Exchange<'t, 'a> {
     fn read(call: &ToolCall<'_>, result: &'t ToolResult<'a>, answer: &crate::transcript::Answer) -> Self {
         let (name, arguments) = (call.name.decode().into_owned(), call.arguments.decode().into_owned());
         let reading = calls::read(&name, &arguments);
-        let told = outcome::read(result, reading.command.is_some());
+        let told = outcome::read(result, reading.command.as_deref());
         let recalled = is_recall(&name, &reading)
             || result.texts().any(|text| text.raw().ends_with(b"]") && RecallFooter::find(&text.decode()).is_some());
         Self { result, at: answer.result, called: answer.call.0, name, arguments, reading, told, recalled }

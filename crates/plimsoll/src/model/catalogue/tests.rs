@@ -70,6 +70,8 @@ fn every_form_of_a_name_finds_the_model() {
         ("vertex_ai/claude-sonnet-4-5@20250929", "claude-sonnet-4-5"),
         ("CLAUDE-SONNET-4-5-20250929", "claude-sonnet-4-5"),
         ("claude-sonnet-4-20250514", "claude-sonnet-4"),
+        ("claude-sonnet-4-0", "claude-sonnet-4"),
+        ("anthropic/claude-opus-4.0", "claude-opus-4"),
         ("models/gemini-2.5-pro", "gemini-2-5-pro"),
         ("ft:gpt-4o-2024-08-06:acme::abc", "gpt-4o"),
         ("openrouter/openai/gpt-5:free", "gpt-5"),
