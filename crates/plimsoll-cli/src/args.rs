@@ -362,7 +362,7 @@ pub(crate) fn tokens(text: &str) -> Result<u64, String> {
 }
 
 /// Reads a number of tokens that is none where it is zero.
-fn some_tokens(text: &str) -> Result<u64, String> {
+pub(crate) fn some_tokens(text: &str) -> Result<u64, String> {
     match tokens(text)? {
         0 => Err("a window of 0 tokens holds nothing; leave it out to use the model's".to_owned()),
         tokens => Ok(tokens),

@@ -104,8 +104,7 @@ pub(crate) fn label(reason: &Reason) -> &'static str {
 
 /// The word for what kept a request from going out as it should: a decision that holds in this process only, too.
 pub(crate) fn hindered(report: &RequestReport) -> Option<&'static str> {
-    let lasts = report.compaction.as_ref().is_none_or(|compaction| compaction.durable);
-    report.hindrance().map(label).or((!lasts).then_some("store"))
+    report.hindrance().map(label).or(report.compaction.as_ref().filter(|made| !made.durable).map(|_| "store"))
 }
 
 /// Times, in buckets.

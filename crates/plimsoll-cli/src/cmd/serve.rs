@@ -19,7 +19,7 @@ use plimsoll_server::ServerError;
 use plimsoll_server::gateway::{Gateway, Keep, Keys, Options, Sink, Upstream};
 
 use super::summarizer::{Own, SummarizerArgs};
-use crate::args::{Global, size, tokens};
+use crate::args::{Global, size, some_tokens, tokens};
 use crate::output::{Output, plain};
 use crate::resolve::{Done, Usage, catalogue, config, profile_folder, tenant_store};
 
@@ -64,7 +64,7 @@ pub(crate) struct GatewayArgs {
     #[arg(long, value_name = "NAME=URL")]
     pub(crate) upstream: Vec<String>,
     /// The context window in tokens, if it is known better
-    #[arg(long, value_name = "TOKENS", value_parser = tokens)]
+    #[arg(long, value_name = "TOKENS", value_parser = some_tokens)]
     pub(crate) window: Option<u64>,
     /// The model's output limit in tokens, if it is known better
     #[arg(long, value_name = "TOKENS", value_parser = tokens)]
@@ -82,7 +82,7 @@ pub(crate) struct GatewayArgs {
     #[arg(long)]
     pub(crate) passthrough: bool,
     /// The largest request body that is read
-    #[arg(long, value_name = "BYTES", value_parser = size, default_value = "64MiB")]
+    #[arg(long, value_name = "BYTES", value_parser = some_size, default_value = "64MiB")]
     pub(crate) max_body: u64,
     /// How many seconds to wait for a connection to an upstream
     #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..))]
@@ -162,6 +162,14 @@ impl GatewayArgs {
             Some("nobody") => Recaller::Nobody,
             _ => recaller,
         }))
+    }
+}
+
+/// Reads the size of the largest body; one of 0 bytes would let no request through.
+fn some_size(text: &str) -> std::result::Result<u64, String> {
+    match size(text)? {
+        0 => Err("a limit of 0 bytes lets no request through; leave it out for 64 MiB".to_owned()),
+        size => Ok(size),
     }
 }
 

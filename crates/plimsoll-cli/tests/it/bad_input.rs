@@ -156,4 +156,6 @@ fn a_window_of_nothing() {
     for command in ["context", "compact"] {
         refused(&bench, &[command, "b.json", "--window", "0"], 2, &["a window of 0 tokens"]);
     }
+    refused(&bench, &["serve", "--window", "0"], 2, &["a window of 0 tokens"]);
+    refused(&bench, &["serve", "--max-body", "0"], 2, &["a limit of 0 bytes", "64 MiB"]);
 }

@@ -26,6 +26,7 @@ pub(super) type Pipeline = Vec<Vec<Word>>;
 
 /// Reads a command line: its pipelines, in order. `None` if it does anything but run them one after the other: a
 /// substitution, a redirection other than of standard error, a background job, a quote without end.
+#[expect(clippy::match_same_arms, reason = "the rules are read in the order of the shell's characters")]
 pub(super) fn read(line: &str) -> Option<Vec<Pipeline>> {
     let mut reading = Reading::default();
     let mut characters = line.chars().peekable();

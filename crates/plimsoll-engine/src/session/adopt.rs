@@ -279,10 +279,9 @@ impl Inner {
         as_it_came: impl FnOnce() -> Tokens,
     ) -> Option<InForce> {
         let is_held = |known: &InForce| held == Some(known.key());
-        if self.options.lookup == Lookup::Threshold && !matching.iter().all(is_held) {
-            if as_it_came() < self.static_thresholds(envelope).prepare {
-                matching.retain(is_held);
-            }
+        let from_the_threshold_on = self.options.lookup == Lookup::Threshold && !matching.iter().all(is_held);
+        if from_the_threshold_on && as_it_came() < self.static_thresholds(envelope).prepare {
+            matching.retain(is_held);
         }
         matching.into_iter().max_by_key(|known| rank(&known.epoch))
     }

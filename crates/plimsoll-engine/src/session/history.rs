@@ -1,6 +1,7 @@
 //! `History`: one conversation as it was last sent, with all that was read, hashed, counted and decided about it.
 
 mod messages;
+mod placed;
 mod rewind;
 
 use std::borrow::Cow;
@@ -20,23 +21,7 @@ use super::envelope::Envelope;
 use super::report::At;
 use messages::turns;
 pub(super) use messages::{begins_turn, note_tools};
-
-/// An end of an edit: a distance from where a message starts, or from where it ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Edge {
-    Start(u32, usize),
-    End(u32, usize),
-}
-
-/// An edit, by the messages it stands in, so that it finds its place when the messages move.
-#[derive(Debug, Clone)]
-struct Placed {
-    from: Edge,
-    to: Edge,
-    with: Arc<[u8]>,
-    /// Which text of the results of which message it replaces, where it is a cap.
-    cap: Option<(usize, usize)>,
-}
+use placed::{Edge, Placed, place};
 
 /// The capped form of a text in a result.
 #[derive(Debug, Clone)]
@@ -382,21 +367,4 @@ pub(super) struct Growth<'g, 'b> {
     pub(super) view: &'g Document<'b>,
     /// The caps of their results.
     pub(super) caps: &'g [Cap],
-}
-
-/// Finds the messages that an edit stands in.
-fn place(spans: &MessageSpans, span: Span, with: &[u8], cap: Option<(usize, usize)>) -> Option<Placed> {
-    let messages = spans.messages();
-    // The last message that begins at or before the edit, and the first that ends at or after it.
-    let from = messages.partition_point(|message| message.start() <= span.start()).checked_sub(1)?;
-    let to = messages.partition_point(|message| message.end() < span.end());
-    let narrow = |distance: usize| u32::try_from(distance).ok();
-    let from = Edge::Start(narrow(span.start().checked_sub(messages.get(from)?.start())?)?, from);
-    let to = match messages.get(to) {
-        Some(message) if span.end() > message.start() => Edge::End(narrow(message.end() - span.end())?, to),
-        // It ends between two messages, where the next one begins.
-        Some(message) => Edge::Start(narrow(span.end().checked_sub(message.start())?)?, to),
-        None => return None,
-    };
-    Some(Placed { from, to, with: with.into(), cap })
 }

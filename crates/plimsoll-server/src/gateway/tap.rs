@@ -90,12 +90,12 @@ impl Tap {
         let Self { inside, reading } = self;
         let hear = move || match reading {
             Reading::Nothing => {}
-            Reading::Stream(reader) => hear(inside, &reader.finish()),
-            Reading::Gzip(both) => hear(inside, &both.1.finish()),
+            Reading::Stream(reader) => hear(&inside, &reader.finish()),
+            Reading::Gzip(both) => hear(&inside, &both.1.finish()),
             // Reading little takes less than waking a thread for it.
-            Reading::Whole(pieces, size, gzip) if size <= LITTLE && !gzip => hear_whole(inside, &pieces, size, gzip),
+            Reading::Whole(pieces, size, gzip) if size <= LITTLE && !gzip => hear_whole(&inside, &pieces, size, gzip),
             Reading::Whole(pieces, size, gzip) => {
-                tokio::task::spawn_blocking(move || hear_whole(inside, &pieces, size, gzip));
+                tokio::task::spawn_blocking(move || hear_whole(&inside, &pieces, size, gzip));
             }
         };
         // The client has its answer: a fault in what is learned from it is not the connection's.
@@ -104,7 +104,7 @@ impl Tap {
 }
 
 /// Reads an answer that came whole.
-fn hear_whole(inside: Inside, pieces: &[Bytes], size: usize, gzip: bool) {
+fn hear_whole(inside: &Inside, pieces: &[Bytes], size: usize, gzip: bool) {
     let mut body = Vec::with_capacity(size);
     for piece in pieces {
         body.extend_from_slice(piece);
@@ -123,7 +123,7 @@ fn hear_whole(inside: Inside, pieces: &[Bytes], size: usize, gzip: bool) {
 }
 
 /// Tells the session what an answer said.
-fn hear(inside: Inside, streamed: &Streamed) {
+fn hear(inside: &Inside, streamed: &Streamed) {
     if inside.request.replay_only {
         return;
     }

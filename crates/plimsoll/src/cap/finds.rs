@@ -44,9 +44,12 @@ struct Find {
     before: Vec<u8>,
 }
 
+/// Lines with their numbers.
+type Numbered = Vec<(u64, String)>;
+
 impl Find {
     /// The first lines after it, then those with which its block goes on.
-    fn following(&self) -> (Vec<(u64, String)>, Vec<(u64, String)>) {
+    fn following(&self) -> (Numbered, Numbered) {
         let full = self.after.len() == RAW;
         let lines = self.after.split_inclusive(|byte| *byte == b'\n').take(BLOCK);
         // The last piece may be broken off where what was at hand ended; where more was at hand than is held, it is long.
@@ -54,8 +57,7 @@ impl Find {
         let mut lines: Vec<(u64, &[u8])> = (self.line + 1..).zip(lines).collect();
         let mut block = lines.split_off(lines.len().min(FOLLOWING));
         let goes_on = |line: &[u8]| line.trim_ascii().is_empty() || is_indented(line);
-        let end = block.iter().position(|(_, line)| !goes_on(line)).unwrap_or(block.len());
-        block.truncate(end);
+        block.truncate(block.iter().position(|(_, line)| !goes_on(line)).unwrap_or(block.len()));
         let show = |lines: Vec<(u64, &[u8])>| {
             lines.into_iter().map(|(line, text)| (line, shown_line(text, AFTER))).collect()
         };

@@ -43,11 +43,14 @@ impl Search {
     }
 }
 
+/// From where on a search looked, and where what it found begins and ends.
+type Found = (usize, Option<(usize, usize)>);
+
 /// What one search finds, or two, in the order of the text.
 pub(super) struct Hits<'s> {
     searches: [Option<&'s Search>; 2],
     /// What each found last, and from where on it looked: nothing stands between the two.
-    found: [Option<(usize, Option<(usize, usize)>)>; 2],
+    found: [Option<Found>; 2],
 }
 
 impl<'s> Hits<'s> {

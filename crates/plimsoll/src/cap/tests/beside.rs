@@ -1,5 +1,7 @@
 //! What stands out is shown of every kind of content, with the lines that belong to it.
 
+#![expect(clippy::format_collect, clippy::string_slice, reason = "samples are small and plain")]
+
 use super::*;
 
 /// What is shown of a text under a cap of 2 KiB, and its kind.

@@ -89,10 +89,10 @@ pub(super) fn compose(ledger: &Ledger, pieces: &[Piece], request: &Request<'_>) 
         // What is laid down gives way last.
         let over = cost - request.budget + Tokens(2 + request.budget.0 / 50);
         if spared + used < room {
-            spared += over
+            spared += over;
         } else {
-            laid = laid.min(used) - over
-        };
+            laid = laid.min(used) - over;
+        }
     }
     smallest(ledger, request)
 }

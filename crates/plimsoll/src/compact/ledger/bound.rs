@@ -39,10 +39,10 @@ pub(super) fn bounded(ledger: &Ledger, bound: Tokens, count: &dyn Fn(&str) -> To
         }
         let over = cost - bound + Tokens(1 + bound.0 / 50);
         if spared < laid {
-            spared += over
+            spared += over;
         } else {
-            laid = laid - over
-        };
+            laid = laid - over;
+        }
     }
     Ledger { turns: ledger.turns, ..Ledger::default() }
 }

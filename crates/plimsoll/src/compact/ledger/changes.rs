@@ -38,12 +38,14 @@ pub(super) fn terms(lower: &str) -> Vec<String> {
     // Particles join what has nothing to do with one another.
     let particle = |c: char| matches!(c, '是' | '的' | '了' | '为' | '為' | '请' | '請' | '把' | '将');
     let characters: Vec<char> = told.chars().map(|c| if particle(c) { ' ' } else { c }).collect();
-    terms.extend(characters.windows(2).filter(|pair| pair.iter().all(is_wide)).map(|pair| pair.iter().collect()));
+    terms.extend(
+        characters.windows(2).filter(|pair| pair.iter().copied().all(is_wide)).map(|pair| pair.iter().collect()),
+    );
     terms
 }
 
 /// Whether a character is of a script in which pairs of characters stand for words.
-const fn is_wide(c: &char) -> bool {
+const fn is_wide(c: char) -> bool {
     matches!(c, '\u{30a0}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '가'..='힣')
 }
 
@@ -190,7 +192,7 @@ impl Passage {
 /// Whether a text of some words of substance speaks of nothing that another does not speak of, and of as much in common.
 /// Pairs of characters cut through words, so with them a part is enough.
 fn is_within(terms: &BTreeSet<String>, other: &BTreeSet<String>, least: usize) -> bool {
-    let pair = |term: &&String| term.chars().all(|c| is_wide(&c));
+    let pair = |term: &&String| term.chars().all(is_wide);
     let shared = terms.intersection(other).count();
     let (pairs, foreign): (Vec<&String>, Vec<&String>) = terms.difference(other).partition(pair);
     let shared_pairs = terms.intersection(other).filter(pair).count();

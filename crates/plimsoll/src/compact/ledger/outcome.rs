@@ -148,7 +148,7 @@ fn told(head: &str, tail: &str, is_error: Option<bool>, command: Option<&str>) -
             .or_else(|| head.lines().map(clean).find(tells))
             .map(|line| one_line(&line, LINE))
     });
-    let sum = (is_command && SUMS.stand_in(&tail))
+    let sum = (is_command && SUMS.stand_in(tail))
         .then(|| tail.lines().rev().take(40).map(clean).find(|line| sums_up(line)).map(|line| one_line(&line, LINE)));
     Told { outcome, error: error.flatten().filter(|line| !line.is_empty()), sum: sum.flatten() }
 }

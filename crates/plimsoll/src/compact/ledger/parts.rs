@@ -124,8 +124,7 @@ impl Cut<'_> {
         let lower = passage.to_lowercase();
         let words: Vec<&str> = plain_words(&lower).collect();
         let pronoun = |word: &&str| LEXICON.pronouns.has(word);
-        let points =
-            words.first().is_some_and(pronoun) || (words.len() <= 8 && words.iter().any(|word| pronoun(word)));
+        let points = words.first().is_some_and(pronoun) || (words.len() <= 8 && words.iter().any(pronoun));
         points
             && weigh(passage).0 == Tier::Standing
             && !is_fenced(before)

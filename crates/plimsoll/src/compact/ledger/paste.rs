@@ -126,6 +126,7 @@ fn is_machine(passage: &str) -> bool {
 }
 
 #[cfg(test)]
+#[expect(clippy::format_collect, reason = "samples are small")]
 mod tests {
     use super::super::sentence::passages;
     use super::*;

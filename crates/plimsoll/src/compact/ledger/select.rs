@@ -388,6 +388,8 @@ impl<'l> Selection<'l> {
             }
         }
         ledger.words = parts.into_values().flatten().collect();
+        // What was answered stands with the user's words, behind the reports.
+        ledger.notes.sort_by_key(|note| note.answered);
         ledger
     }
 }

@@ -8,7 +8,7 @@ use futures_util::future::join_all;
 use plimsoll::Tokens;
 use plimsoll::budget::Capacity;
 use plimsoll::compact::{Chain, ChainHash};
-use plimsoll::transcript::Obligations;
+use plimsoll::transcript::{Message, Obligations};
 use plimsoll::wire::{Document, Format, ParseOptions, parse};
 use plimsoll_engine::session::{Lookup, SessionOptions};
 use plimsoll_store::Store;
@@ -152,7 +152,7 @@ fn first_difference(before: &Document<'_>, now: &Document<'_>) -> String {
     let (was, is) = (Chain::of(before), Chain::of(now));
     let index = (0..was.len()).find(|index| was.prefix(index + 1) != is.prefix(index + 1)).unwrap_or(was.len());
     let message = |document: &Document<'_>| {
-        let span = document.transcript().messages.get(index).and_then(|message| message.span());
+        let span = document.transcript().messages.get(index).and_then(Message::span);
         span.map_or_else(String::new, |span| String::from_utf8_lossy(span.of(document.bytes())).into_owned())
     };
     format!("message {index} was\n{}\nand is\n{}", message(before), message(now))
