@@ -159,11 +159,12 @@ impl Inner {
         let (work, running) = {
             let mut state = self.state();
             // Of two requests that come at once one begins, and both use what comes of it.
-            if let Some(other) = state.work_for(history).filter(|other| other.is_making()) {
-                return Some(other);
+            let other = state.work_for(history);
+            if other.as_ref().is_some_and(|other| other.is_making()) {
+                return other;
             }
             // What there was is of no use, or it would not be begun anew.
-            let again = state.work_for(history).is_some();
+            let again = other.is_some();
             let brief = Brief { again, ..self.brief(request, history, thresholds, trigger) };
             let (work, running) = begin(brief, bound_turn)?;
             state.begin_work(&work, history);

@@ -66,7 +66,11 @@ impl Stage {
     }
 
     pub(super) fn send_by<'b>(&self, session: &Session, body: &'b str) -> Prepared<'b> {
-        let request = Request::new(body.as_bytes(), FORMAT);
+        self.send_as(session, body, FORMAT)
+    }
+
+    pub(super) fn send_as<'b>(&self, session: &Session, body: &'b str, format: Format) -> Prepared<'b> {
+        let request = Request::new(body.as_bytes(), format);
         loop {
             match session.begin(&request) {
                 Begun::Ready(prepared) => return *prepared,

@@ -5,20 +5,10 @@ use std::collections::HashSet;
 use plimsoll::budget::Level;
 use plimsoll::wire::Format;
 
+use super::super::Reason;
 use super::super::simulation::script::{Chance, Mood};
 use super::super::simulation::talk::{Step, Talk};
-use super::super::{Begun, Prepared, Reason, Request};
 use super::{Stage, fill, go_on, has, talk};
-
-fn send<'b>(stage: &Stage, body: &'b str, format: Format) -> Prepared<'b> {
-    let request = Request::new(body.as_bytes(), format);
-    loop {
-        match stage.session.begin(&request) {
-            Begun::Ready(prepared) => return *prepared,
-            Begun::Waits(_) => stage.run_all(),
-        }
-    }
-}
 
 /// Lets a conversation grow by so many turns, while something in it changes with each; gives its epochs.
 fn epochs(stage: &Stage, format: Format, turns: usize, change: impl Fn(&mut Talk, usize)) -> HashSet<String> {
@@ -29,7 +19,7 @@ fn epochs(stage: &Stage, format: Format, turns: usize, change: impl Fn(&mut Talk
         go_on(&mut talk, 60);
         change(&mut talk, turn);
         let body = talk.body();
-        let prepared = send(stage, &body, format);
+        let prepared = stage.send_as(&stage.session, &body, format);
         assert!(prepared.report.level < Some(Level::Hard), "turn {turn}: {:?}", prepared.report);
         epochs.extend(prepared.report.epoch);
         stage.run_all();

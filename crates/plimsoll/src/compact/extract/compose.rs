@@ -5,10 +5,11 @@ use std::fmt::Write as _;
 
 use super::Request;
 use super::narrative::Piece;
+use crate::compact::ledger::bound::excess;
 use crate::compact::ledger::notation::{Fact, names_entry, reach_entry};
 use crate::compact::ledger::rank::Rank;
 use crate::compact::ledger::select::{Selection, facts};
-use crate::compact::ledger::{Ledger, LeftOut, task};
+use crate::compact::ledger::{Ledger, LeftOut, Words, task};
 use crate::units::Tokens;
 
 /// The lines that lead to entries; with them counted from the start, the first try mostly fits.
@@ -35,17 +36,20 @@ fn fitting<'p>(piece: &'p Piece, room: Tokens, count: &dyn Fn(&str) -> Tokens) -
 /// Writes the summary; gives it with the ledger of the facts in it.
 pub(super) fn compose(ledger: &Ledger, pieces: &[Piece], request: &Request<'_>) -> (String, Ledger) {
     let count = request.count;
-    let bare = write(&Ledger::default(), &BTreeMap::new(), request, true);
+    let empty = |left_out, all_sections| {
+        let words = vec![Words { turn: 99_999, part: true, text: String::new(), changed_by: None }];
+        let ledger = Ledger { turns: 99_999, left_out, words, ..Ledger::default() };
+        count(&write(&ledger, &BTreeMap::new(), request, all_sections)) + count(LEADS)
+    };
+    // Every section says that nothing of it is shown, in the longest words.
+    let longest = empty(LeftOut::MANY, true);
     // In a small budget nine headings with nothing below them are a waste.
-    let headings = count(&bare);
-    let all_sections = headings.0.saturating_mul(3) <= request.budget.0;
-    let fixed = if all_sections { headings } else { Tokens(headings.0 / 2) } + reach_cost(count) + count(LEADS);
-    let room = request.budget - fixed;
-    let mut laid = laid_down(ledger, pieces, request, room);
-    if !all_sections {
-        // With all the headings there will be less room; what is laid down does not give way to them.
-        laid = laid.min(Tokens(headings.0.saturating_mul(2)) - reach_cost(count) - count(LEADS));
-    }
+    let all_sections = longest.0.saturating_mul(2) <= request.budget.0;
+    let room =
+        request.budget - empty(LeftOut { passages: LeftOut::MANY.passages, ..LeftOut::default() }, all_sections);
+    // What is laid down has room besides the longest words, and does not give way to headings that a larger budget has.
+    let laid = if all_sections { request.budget - longest } else { longest.min(room) };
+    let mut laid = laid_down(ledger, pieces, request, laid);
     let mut spared = Tokens::ZERO;
     for _ in 0..TRIES {
         let mut for_facts = laid;
@@ -87,7 +91,7 @@ pub(super) fn compose(ledger: &Ledger, pieces: &[Piece], request: &Request<'_>) 
             return (summary, fitted);
         }
         // What is laid down gives way last.
-        let over = cost - request.budget + Tokens(2 + request.budget.0 / 50);
+        let over = excess(cost, request.budget);
         if spared + used < room {
             spared += over;
         } else {
@@ -117,14 +121,6 @@ fn laid_down(ledger: &Ledger, pieces: &[Piece], request: &Request<'_>, room: Tok
     least.max(room - others)
 }
 
-fn reach_cost(count: &dyn Fn(&str) -> Tokens) -> Tokens {
-    count(&reach_entry(
-        99_999,
-        &LeftOut { passages: 999, items: 999, commands: 999, notes: 999, ..LeftOut::default() },
-        "0123456789abcdef/~0123456789ab",
-    ))
-}
-
 /// How many facts of a section were left out.
 const fn left_out(left_out: &LeftOut, section: u8) -> u32 {
     match section {
@@ -136,10 +132,6 @@ const fn left_out(left_out: &LeftOut, section: u8) -> u32 {
         7 => left_out.todos,
         _ => 0,
     }
-}
-
-const fn how_to_recall(request: &Request<'_>) -> &'static str {
-    if request.recall.is_empty() { "" } else { "; section 6 says how to recall them" }
 }
 
 /// When not even one section fits: as much of the current request as does.
@@ -237,7 +229,7 @@ fn write(ledger: &Ledger, narrative: &BTreeMap<(u8, u8), &str>, request: &Reques
             // What had no room is not nothing.
             let _ = match left_out(&ledger.left_out, number) {
                 0 => writeln!(text, "None."),
-                cut => writeln!(text, "None shown; {cut} left out{}.", how_to_recall(request)),
+                cut => writeln!(text, "None shown; {cut} left out: see section 6."),
             };
         }
         for line in lines {

@@ -231,7 +231,7 @@ fn a_section_whose_facts_had_no_room_says_so() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
+    #![proptest_config(ProptestConfig::with_cases(256))]
     #[test]
     fn a_larger_budget_never_carries_less_of_what_was_laid_down(seed in 0_u64..500, turns in 1_usize..14, budget in 100_u64..2_000, more in 1_u64..800) {
         let session = session(seed, turns, 400);

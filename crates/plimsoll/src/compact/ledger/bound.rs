@@ -8,20 +8,7 @@ use crate::units::Tokens;
 
 /// Brings a ledger under a bound.
 pub(super) fn bounded(ledger: &Ledger, bound: Tokens, count: &dyn Fn(&str) -> Tokens) -> Ledger {
-    let reach = count(&reach_entry(
-        u32::MAX,
-        &LeftOut {
-            passages: 9_999,
-            items: 9_999,
-            commands: 9_999,
-            errors: 999,
-            todos: 99,
-            notes: 9_999,
-            names: 999,
-            others: 99,
-        },
-        "",
-    ));
+    let reach = count(&reach_entry(u32::MAX, &LeftOut::MANY, ""));
     let names = if ledger.names.is_empty() { Tokens::ZERO } else { count(&names_entry(&[])) };
     let mut laid = bound - reach - names;
     let mut spared = Tokens::ZERO;
@@ -37,7 +24,7 @@ pub(super) fn bounded(ledger: &Ledger, bound: Tokens, count: &dyn Fn(&str) -> To
         if cost <= bound {
             return chosen;
         }
-        let over = cost - bound + Tokens(1 + bound.0 / 50);
+        let over = excess(cost, bound);
         if spared < laid {
             spared += over;
         } else {
@@ -45,4 +32,9 @@ pub(super) fn bounded(ledger: &Ledger, bound: Tokens, count: &dyn Fn(&str) -> To
         }
     }
     Ledger { turns: ledger.turns, ..Ledger::default() }
+}
+
+/// How much less room the next try gets after one that cost more than its bound: a little more than it was over.
+pub(crate) fn excess(cost: Tokens, bound: Tokens) -> Tokens {
+    cost - bound + Tokens(2 + bound.0 / 50)
 }

@@ -4,7 +4,7 @@
 //! a bound, constraints first. Only what the user typed makes instructions; texts of tools are data. The bound is a quarter of
 //! the target, within 512 and 4,000 tokens.
 
-mod bound;
+pub(crate) mod bound;
 pub(crate) mod calls;
 mod changes;
 pub(crate) mod commands;
@@ -169,6 +169,18 @@ pub struct LeftOut {
 }
 
 impl LeftOut {
+    /// More than is left out of any but an extreme session: what room the line that says so may take.
+    pub(crate) const MANY: Self = Self {
+        passages: 9_999,
+        items: 9_999,
+        commands: 9_999,
+        errors: 999,
+        todos: 99,
+        notes: 9_999,
+        names: 999,
+        others: 99,
+    };
+
     pub(crate) fn counts(&self) -> [(&u32, &'static str); 8] {
         [
             (&self.passages, "passages"),

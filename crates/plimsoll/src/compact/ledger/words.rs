@@ -30,11 +30,7 @@ impl Words {
     /// The weight of the weightiest passage that is not pasted.
     pub(super) fn weigh(&self) -> (Tier, u8) {
         let passages = passages(&self.text);
-        let weights = passages
-            .iter()
-            .zip(paste::pasted(&passages))
-            .filter(|(_, pasted)| !pasted)
-            .map(|(passage, _)| standing::weigh(passage));
+        let weights = paste::said(&passages).into_iter().map(standing::weigh);
         weights.min_by_key(|(tier, score)| (*tier, std::cmp::Reverse(*score))).unwrap_or((Tier::Bulk, 0))
     }
 }
