@@ -12,16 +12,18 @@ use plimsoll::Tokens;
 use plimsoll::budget::Capacity;
 use plimsoll::cap::Cap;
 use plimsoll_engine::config::Config;
+use plimsoll_engine::doctor;
 use plimsoll_engine::profiles::profile as profile_named;
 use plimsoll_engine::session::{Recaller, SessionOptions};
 use plimsoll_engine::summarise::Choice;
 use plimsoll_server::ServerError;
 use plimsoll_server::gateway::{Gateway, Keep, Keys, Options, Sink, Upstream};
+use plimsoll_store::{Location, Store};
 
 use super::summarizer::{Own, SummarizerArgs};
 use crate::args::{Global, size, some_tokens, tokens};
 use crate::output::{Output, plain};
-use crate::resolve::{Done, Usage, catalogue, config, profile_folder, tenant_store};
+use crate::resolve::{Done, Usage, catalogue, config, location, profile_folder, tenant_store};
 
 /// Put a gateway in front of models: conversations stay inside their windows, everything else passes as it is
 ///
@@ -38,7 +40,7 @@ Elsewhere than on this machine it needs a key, which clients send as x-plimsoll-
          PLIMSOLL_KEY=alice:$(openssl rand -hex 24) plimsoll serve --listen 0.0.0.0:8642")]
 pub(crate) struct ServeArgs {
     /// Where to listen; port 0 takes any that is free
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8642")]
+    #[arg(long, value_name = "ADDRESS", value_parser = address, default_value = "127.0.0.1:8642")]
     pub(crate) listen: SocketAddr,
     #[command(flatten)]
     pub(crate) gateway: GatewayArgs,
@@ -117,8 +119,9 @@ impl GatewayArgs {
         let config = config(global)?;
         let choice = self.summarizer.choice(&config)?;
         let session = self.session(&config, global, &choice, recaller)?;
-        // What is wrong with the store is said now, and not at the first request.
-        tenant_store(&config, None)?;
+        // What is wrong with how the store is named is said now, and not at the first request.
+        let store = tenant_store(&config, None)?;
+        warn_of_store(location(&config)?, store);
         let stores = move |tenant: Option<&str>| tenant_store(&config, tenant).map_err(|error| error.to_string());
         let mut keep = Keep::new(session, Arc::new(stores));
         keep.same = choice == Choice::Same;
@@ -138,6 +141,7 @@ impl GatewayArgs {
         match choice {
             Choice::Same => self.summarizer.only_same()?,
             Choice::Model { api, model } => {
+                self.summarizer.has_key(*api, config)?;
                 let nothing = Own { model: None, window: None, max_output: None, catalogue: &session.catalogue };
                 let remote = self.summarizer.remote(*api, model, config, nothing)?;
                 session.summariser = Arc::new(remote);
@@ -171,6 +175,30 @@ fn some_size(text: &str) -> std::result::Result<u64, String> {
         0 => Err("a limit of 0 bytes lets no request through; leave it out for 64 MiB".to_owned()),
         size => Ok(size),
     }
+}
+
+/// Reads where to listen. A name could be any machine's: only this one's own is taken.
+fn address(text: &str) -> std::result::Result<SocketAddr, String> {
+    let numbers = text.strip_prefix("localhost:").map(|port| format!("127.0.0.1:{port}"));
+    numbers.as_deref().unwrap_or(text).parse().map_err(|_| {
+        "give an address in numbers and a port, such as 127.0.0.1:8642 or [::1]:0; of names, only localhost"
+            .to_owned()
+    })
+}
+
+/// Tries the store beside the start, and warns if it cannot be written to: requests go through all the same.
+fn warn_of_store(location: Location, store: Store) {
+    std::thread::spawn(move || {
+        for fault in doctor::store_faults(&location, &store) {
+            let fix = fault.fix.map(|fix| format!("; {fix}")).unwrap_or_default();
+            let says = plain(&format!("{}{fix}", fault.says));
+            // Nobody may be there to read it.
+            let _ = writeln!(
+                std::io::stderr(),
+                "plimsoll: the store: {says}. Requests go through, but what is compacted or capped is not kept"
+            );
+        }
+    });
 }
 
 /// Opens a log.

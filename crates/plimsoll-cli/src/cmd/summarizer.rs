@@ -114,6 +114,21 @@ impl SummarizerArgs {
         }
     }
 
+    /// Refuses a maker's own service without a key, which would refuse every summary.
+    pub(crate) fn has_key(&self, api: Api, config: &Config) -> Result<()> {
+        let elsewhere = self.summarizer_url.is_some() || config.summarizer_url().is_some();
+        let key = self.key(config, variable(api));
+        if elsewhere || !key.is_absent() {
+            return Ok(());
+        }
+        let name = key.named();
+        Err(Usage(format!(
+            "--summarizer: {name} is not set, and the makers' own services answer nobody without a key; set it, name \
+             another variable with --summarizer-key-env, or give a server that needs none with --summarizer-url"
+        ))
+        .into())
+    }
+
     /// Where the key comes from: what is typed goes before what is configured, a command before a variable.
     fn key(&self, config: &Config, usual: &str) -> Key {
         let command = match (&self.summarizer_key_command, &self.summarizer_key_env) {

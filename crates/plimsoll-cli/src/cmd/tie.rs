@@ -10,7 +10,7 @@ use std::process::{Command, ExitCode};
 
 use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
 
-use crate::output::plain;
+use super::wrap::cannot_run;
 
 /// The first argument under which this program ties another; the id of `wrap` and the command follow.
 pub(crate) const TIE: &str = "__tie";
@@ -32,8 +32,7 @@ pub(crate) fn tie(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
         return ExitCode::from(1);
     }
     let error = Command::new(&program).args(arguments).exec();
-    let name = plain(&program.to_string_lossy());
-    let says = format!("plimsoll: {name} cannot be run; is it installed, and in PATH?: {error}\n");
+    let says = format!("plimsoll: {}\n", cannot_run(&program, &error));
     // Nobody may be there to read it.
     let _ = std::io::stderr().lock().write_all(says.as_bytes());
     ExitCode::from(1)

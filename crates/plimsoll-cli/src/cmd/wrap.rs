@@ -3,10 +3,11 @@
 #![expect(clippy::doc_markdown, reason = "these comments are what --help prints")]
 
 use std::ffi::{OsStr, OsString};
+use std::io;
 use std::path::Path;
 use std::process::ExitStatus;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Result, anyhow};
 use clap::Args;
 use plimsoll_engine::session::Recaller;
 use plimsoll_server::gateway::{Gateway, Kind, Upstream};
@@ -80,9 +81,7 @@ pub(crate) fn run(arguments: &WrapArgs, global: &Global) -> Result<Done> {
         command.args(&added.arguments).args(rest).envs(added.variables).kill_on_drop(true);
         // Before the child is there, so that no signal meets this process unprepared.
         let mut signals = Signals::listen()?;
-        let name = plain(&program.to_string_lossy());
-        let mut child =
-            command.spawn().with_context(|| format!("{name} cannot be run; is it installed, and in PATH?"))?;
+        let mut child = command.spawn().map_err(|error| anyhow!(cannot_run(program, &error)))?;
         let (end, ended) = tokio::sync::oneshot::channel::<()>();
         let served = tokio::spawn(gateway.serve(async {
             let _ = ended.await;
@@ -98,6 +97,20 @@ pub(crate) fn run(arguments: &WrapArgs, global: &Global) -> Result<Done> {
         served.abort();
         Ok(Done::Exited(code(status)))
     })
+}
+
+/// Why a program does not start, and what to do.
+pub(super) fn cannot_run(program: &OsStr, error: &io::Error) -> String {
+    let name = plain(&program.to_string_lossy());
+    match error.kind() {
+        io::ErrorKind::NotFound => format!("{name} is not found: is it installed, and in PATH?"),
+        io::ErrorKind::PermissionDenied => {
+            format!(
+                "{name} may not be executed ({error}): give the program itself, or make it executable with chmod +x"
+            )
+        }
+        _ => format!("{name} cannot be run: {error}"),
+    }
 }
 
 /// A command that is asked to end where this process is killed, as far as the system knows how.

@@ -67,6 +67,9 @@ fn what_cannot_be_served_is_said_with_the_next_step() {
         (vec!["--upstream", "http://u:secret@h"], "NAME=URL"),
         (vec!["--upstream", "a=http://h", "--upstream", "a=http://i"], "two upstreams named a"),
         (vec!["--summarizer", "magic"], "extract"),
+        (vec!["--summarizer", "anthropic:claude-x"], "ANTHROPIC_API_KEY"),
+        (vec!["--summarizer", "openai:m", "--summarizer-key-env", "MINE"], "MINE is not set"),
+        (vec!["--listen", "example.org:0"], "127.0.0.1:8642"),
     ] {
         let ran = bench.run(["serve"].iter().chain(&arguments));
         let err = ran.code(2).err();
@@ -76,6 +79,23 @@ fn what_cannot_be_served_is_said_with_the_next_step() {
     short.args(["serve"]).env("PLIMSOLL_KEY", "too-short");
     let ran = bench.feed(short, b"");
     assert!(ran.code(2).err().contains("openssl rand") && !ran.err().contains("too-short"), "{}", ran.err());
+}
+
+#[test]
+fn a_store_that_cannot_be_written_to_is_told_at_the_start() {
+    let bench = Bench::new();
+    std::fs::write(bench.path("file"), "a file, where a store is to be").unwrap();
+    let url = format!("file://{}", bench.path("file").display());
+    let mut serve = bench.command();
+    serve.args(["serve", "--listen", "localhost:0", "--store", &url]).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut serve = serve.spawn().unwrap();
+    let mut lines = [String::new(), String::new()];
+    BufReader::new(serve.stdout.take().unwrap()).read_line(&mut lines[0]).unwrap();
+    BufReader::new(serve.stderr.take().unwrap()).read_line(&mut lines[1]).unwrap();
+    serve.kill().unwrap();
+    serve.wait().unwrap();
+    assert!(lines[0].contains("plimsoll listens on http://127.0.0.1:"), "{lines:?}");
+    assert!(lines[1].contains("is no directory") && lines[1].contains("Requests go through"), "{lines:?}");
 }
 
 #[cfg(unix)]
@@ -96,7 +116,10 @@ fn a_wrapped_program_gets_an_address_of_its_own_and_gives_its_exit_code() {
     wrap("kill -TERM $$").code(143);
     let mut missing = bench.command();
     missing.args(["wrap", "no-such-program"]);
-    assert!(bench.feed(missing, b"").code(1).err().contains("no-such-program"));
+    assert!(bench.feed(missing, b"").code(1).err().contains("no-such-program is not found"));
+    let mut text = bench.command();
+    text.args(["wrap", "--", "/etc/passwd"]);
+    assert!(bench.feed(text, b"").code(1).err().contains("/etc/passwd may not be executed"));
 }
 
 #[cfg(target_os = "linux")]

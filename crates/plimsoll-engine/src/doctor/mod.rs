@@ -18,7 +18,7 @@ pub use configuration::configuration;
 pub use environment::environment;
 pub use hooks::{hooks, log};
 pub use models::{configured_models, models};
-pub use store::{StoreSeen, store};
+pub use store::{StoreSeen, store, store_faults};
 
 /// How a check came out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]

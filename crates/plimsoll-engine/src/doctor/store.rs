@@ -8,7 +8,7 @@ use plimsoll::id::{ArtifactId, RecallId, Record, SessionId, ToolCallId};
 use plimsoll_store::backend::Created;
 use plimsoll_store::{Inventory, Location, Store, StoreError};
 
-use super::Check;
+use super::{Check, Level};
 
 const AREA: &str = "store";
 /// Less room than this is not enough for one long session.
@@ -62,6 +62,30 @@ pub fn store<E: std::fmt::Display>(location: &Location, opened: Result<&Store, E
         }
     }
     seen
+}
+
+/// Says what keeps a store from being written to, without looking at what it holds. Blocks for as long as a server takes.
+///
+/// ```
+/// use plimsoll_engine::doctor;
+/// use plimsoll_store::{Location, Store};
+/// assert_eq!(doctor::store_faults(&Location::Memory, &Store::memory()), []);
+/// let folder = std::env::temp_dir();
+/// let file = folder.join("plimsoll-doctor-example");
+/// std::fs::write(&file, "a file, where a store is to be")?;
+/// let faults = doctor::store_faults(&Location::Local(file.clone()), &Store::local(&file));
+/// assert!(faults[0].says.ends_with("is no directory"));
+/// # std::fs::remove_file(file)?;
+/// # Ok::<_, std::io::Error>(())
+/// ```
+pub fn store_faults(location: &Location, store: &Store) -> Vec<Check> {
+    let mut checks = match location {
+        Location::Local(root) => folder(root),
+        Location::Memory => Vec::new(),
+        _ => vec![judged_writing(write_twice(store))],
+    };
+    checks.retain(|check| check.level == Level::Fail);
+    checks
 }
 
 /// Writes a record of its own, once more with other bytes, and removes it: a server's permissions, and whether it keeps
@@ -233,7 +257,7 @@ fn judged_room(folder: &Path, free: u64, files: Option<u64>) -> Check {
 mod tests {
     use plimsoll_store::{NewResult, Quotas};
 
-    use super::super::{Level, told};
+    use super::super::told;
     use super::*;
 
     fn look(root: &Path) -> StoreSeen {

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+use plimsoll::Tokens;
 use plimsoll::wire::{Format, Overflow};
 
 use super::flow::Late;
@@ -30,12 +31,14 @@ pub struct OwnedRequest<B> {
     pub own_compaction: Option<fn(&[u8], Format) -> bool>,
     /// Writes the summary, if one is made because of this request, instead of the options' summariser.
     pub own_model: Option<Arc<dyn OwnModel>>,
+    /// A larger context window than the model's usual one, where the client opted into it beside the body.
+    pub window: Option<Tokens>,
 }
 
 impl<B: AsRef<[u8]>> OwnedRequest<B> {
     /// Makes a request.
     pub const fn new(body: B, format: Format) -> Self {
-        Self { body, format, recaller: None, replay_only: false, own_compaction: None, own_model: None }
+        Self { body, format, recaller: None, replay_only: false, own_compaction: None, own_model: None, window: None }
     }
 
     fn request(&self) -> Request<'_> {
@@ -46,6 +49,7 @@ impl<B: AsRef<[u8]>> OwnedRequest<B> {
             replay_only: self.replay_only,
             own_compaction: self.own_compaction,
             own_model: self.own_model.as_ref(),
+            window: self.window,
         }
     }
 }

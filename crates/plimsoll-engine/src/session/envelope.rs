@@ -5,10 +5,15 @@ use plimsoll::budget::{Counting, Meter};
 use plimsoll::token::Method;
 use plimsoll::wire::Document;
 
+/// What a limit that was learned is of: a model, and the window that was opted into.
+pub(super) type Limited = (Option<String>, Option<Tokens>);
+
 /// What stands around the messages, as far as it matters.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Envelope {
     pub(super) model: Option<String>,
+    /// The window that the client opted into beside the body.
+    pub(super) window: Option<Tokens>,
     pub(super) max_output: Option<Tokens>,
     /// The tokens of the system prompt and of the tools.
     pub(super) system: Tokens,
@@ -21,7 +26,8 @@ pub(super) struct Envelope {
 }
 
 impl Envelope {
-    pub(super) fn of(document: &Document<'_>, meter: &mut Meter<Counting>) -> Self {
+    /// Measures what stands around the messages. `window` is what the client opted into.
+    pub(super) fn of(document: &Document<'_>, window: Option<Tokens>, meter: &mut Meter<Counting>) -> Self {
         let measure = meter.measure(document);
         let tools = &document.transcript().tools;
         let mut hasher = blake3::Hasher::new();
@@ -30,6 +36,7 @@ impl Envelope {
         }
         Self {
             model: document.model().map(|model| model.decode().into_owned()),
+            window,
             max_output: document.max_output(),
             system: measure.system,
             tools: measure.tools,
@@ -37,6 +44,11 @@ impl Envelope {
             has_recall: tools.iter().any(|tool| tool.name.is_some_and(|name| is_recall(&name.decode()))),
             method: Some(measure.method),
         }
+    }
+
+    /// What a learned limit is of: a model, with a window that was opted into.
+    pub(super) fn limited(&self) -> Limited {
+        (self.model.clone(), self.window)
     }
 
     pub(super) fn tokens(&self) -> Tokens {

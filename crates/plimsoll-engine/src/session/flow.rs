@@ -12,6 +12,7 @@ use plimsoll::wire::{Edit, Overflow, OverflowKind, splice};
 use super::Inner;
 use super::adopt::InForce;
 use super::consider::{Outcome, begin};
+use super::envelope::Limited;
 use super::make::Brief;
 use super::report::{
     Begun, ByHand, CompactionReport, Manual, OverflowError, Prefix, Prepared, Reason, Request, RequestReport, Turn,
@@ -102,7 +103,7 @@ impl Inner {
             Err(Unseen::Passed(reason)) => return Err(OverflowError::NotCompacted(reason)),
             Err(Unseen::Results(_)) => return Err(OverflowError::NotCompacted(Reason::ServerHistory)),
         };
-        self.learn(seen.history.envelope.model.as_ref(), turn, overflow);
+        self.learn(seen.history.envelope.limited(), turn, overflow);
         let thresholds = self.thresholds(&seen.history.envelope);
         if !self.state().is_asked(seen.history.conversation()) {
             self.ask(request, &mut seen);
@@ -134,26 +135,27 @@ impl Inner {
     }
 
     /// Remembers what an overflow says that the model takes. Where it says nothing, it is less than was sent.
-    fn learn(&self, model: Option<&String>, turn: &Turn, overflow: &Overflow) {
+    fn learn(&self, of: Limited, turn: &Turn, overflow: &Overflow) {
         // Numbers that cannot be of this request are a fault elsewhere, and would be one here for all that follow.
         let said = overflow.tokens.or(overflow.limit).unwrap_or(Tokens::ZERO);
-        if overflow.kind == OverflowKind::Bytes || said.0 / UNBELIEVABLE > turn.counted.0 {
+        if overflow.kind == OverflowKind::Bytes || said.0 / UNBELIEVABLE > turn.used.0 {
             return;
         }
         let limit = match (overflow.limit, overflow.tokens) {
-            // What the provider counts more than we do is taken off, so that the limit is one in our tokens.
-            (Some(limit), Some(tokens)) if tokens > turn.counted && turn.counted > Tokens::ZERO => {
-                let scaled = u128::from(limit.0) * u128::from(turn.counted.0) / u128::from(tokens.0.max(1));
+            // What the provider counts more than was believed is taken off, so that the limit is one by which what is
+            // believed can be judged. Usage, which is the provider's count, is part of that already.
+            (Some(limit), Some(tokens)) if tokens > turn.used && turn.used > Tokens::ZERO => {
+                let scaled = u128::from(limit.0) * u128::from(turn.used.0) / u128::from(tokens.0.max(1));
                 Tokens(u64::try_from(scaled).unwrap_or(limit.0))
             }
             (Some(limit), _) => limit,
-            (None, _) => turn.counted,
+            (None, _) => turn.used,
         };
         // Whatever was said, it is less than what was sent.
-        let limit = limit.min(Tokens(turn.counted.0 / 20 * 19));
+        let limit = limit.min(Tokens(turn.used.0 / 20 * 19));
         if limit > Tokens::ZERO {
             let mut state = self.state();
-            let learned = state.learned.entry(model.cloned()).or_insert(limit);
+            let learned = state.learned.entry(of).or_insert(limit);
             *learned = limit.min(*learned);
         }
     }
@@ -162,13 +164,13 @@ impl Inner {
     pub(super) fn learn_late(&self, turn: &Turn, overflow: &Overflow) {
         let of = turn.at.as_ref().map(|at| self.state().at_or_after(at)).unwrap_or_default();
         if let Some(history) = of.first() {
-            self.learn(history.envelope.model.as_ref(), turn, overflow);
+            self.learn(history.envelope.limited(), turn, overflow);
         }
     }
 
     /// Forgets what was learned where it is refuted: so much was taken.
-    pub(super) fn unlearn(&self, model: Option<&String>, taken: Tokens) {
-        if let Some(learned) = self.state().learned.get_mut(&model.cloned()) {
+    pub(super) fn unlearn(&self, of: &Limited, taken: Tokens) {
+        if let Some(learned) = self.state().learned.get_mut(of) {
             *learned = taken.max(*learned);
         }
     }
@@ -246,7 +248,14 @@ impl Inner {
             sent: history.sent_chain().prefix(history.sent_chain().len()),
         };
         let replay_only = request.replay_only;
-        let turn = Turn { at: history.at(), counted: history.counted(), replayed, shadowed, replay_only };
+        let turn = Turn {
+            at: history.at(),
+            counted: history.counted(),
+            used: history.used().0,
+            replayed,
+            shadowed,
+            replay_only,
+        };
         Prepared { bytes, report, turn }
     }
 
@@ -278,6 +287,7 @@ impl Inner {
         Turn {
             at: None,
             counted: Tokens::ZERO,
+            used: Tokens::ZERO,
             replayed: false,
             shadowed: self.options.shadow,
             replay_only: request.replay_only,

@@ -94,6 +94,7 @@ impl fmt::Debug for History {
 /// What is needed to make a history of a body that was read whole.
 pub(super) struct Read<'r, 'd> {
     pub(super) document: &'r Document<'d>,
+    pub(super) envelope: Envelope,
     pub(super) spans: MessageSpans,
     pub(super) chain: Chain,
     pub(super) in_force: Option<InForce>,
@@ -107,9 +108,8 @@ pub(super) struct Read<'r, 'd> {
 impl History {
     /// Makes the history of a body that was read whole. `sent` is a view of what is sent.
     pub(super) fn read(read: Read<'_, '_>, sent: &Document<'_>, shared: &SharedMeter) -> Self {
-        let Read { document, spans, chain, in_force, edits, caps, lineage, second } = read;
+        let Read { document, envelope, spans, chain, in_force, edits, caps, lineage, second } = read;
         let meter = &mut *shared.lock().unwrap_or_else(PoisonError::into_inner);
-        let envelope = Envelope::of(document, meter);
         let messages = spans.len();
         let original = meter.measure(document);
         let unchanged = edits.is_empty() && caps.is_empty();

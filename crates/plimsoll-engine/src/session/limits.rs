@@ -18,12 +18,18 @@ impl Inner {
 
     /// What a model takes, as far as it is known beforehand.
     fn capacity(&self, envelope: &Envelope) -> Capacity {
-        self.options.capacity.unwrap_or_else(|| {
-            match envelope.model.as_deref().map(|model| self.options.catalogue.lookup(model)) {
-                Some(Lookup::Known(limits)) => Capacity::from(&limits),
-                _ => Capacity::default(),
-            }
-        })
+        if let Some(capacity) = self.options.capacity {
+            return capacity;
+        }
+        let known = match envelope.model.as_deref().map(|model| self.options.catalogue.lookup(model)) {
+            Some(Lookup::Known(limits)) => Capacity::from(&limits),
+            _ => Capacity::default(),
+        };
+        match envelope.window.filter(|window| known.context_window.is_none_or(|usual| usual < *window)) {
+            // An input limit that belongs to the usual window no longer holds.
+            Some(window) => Capacity { context_window: Some(window), max_input: None, ..known },
+            None => known,
+        }
     }
 
     /// The thresholds of a request without what was learned meanwhile: any process has the same.
@@ -34,7 +40,7 @@ impl Inner {
     /// The thresholds of a request.
     pub(super) fn thresholds(&self, envelope: &Envelope) -> Thresholds {
         let mut capacity = self.capacity(envelope);
-        if let Some(learned) = self.state().learned.get(&envelope.model).copied() {
+        if let Some(learned) = self.state().learned.get(&envelope.limited()).copied() {
             capacity.max_input = Some(capacity.max_input.map_or(learned, |known| known.min(learned)));
         }
         threshold(&capacity, &self.options.policy, envelope.max_output)

@@ -6,20 +6,19 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use plimsoll::Bytes;
 use plimsoll::Tokens;
-use plimsoll::budget::{Capacity, Count, Counting, MESSAGE_OVERHEAD, Measure, Meter, Thresholds, Trigger};
+use plimsoll::budget::{Capacity, Count, Counting, MESSAGE_OVERHEAD, Meter, Thresholds, Trigger};
 use plimsoll::cap::Marker;
-use plimsoll::compact::{
-    Carried, ContinuationParts, Epoch, Plan, PlanOptions, Summarise, acknowledgement, continuation, places, plan,
-};
+use plimsoll::compact::{Carried, ContinuationParts, Epoch, Summarise, acknowledgement, continuation};
 use plimsoll::id::{ArtifactId, EpochId, SessionId};
 use plimsoll::model::{Catalogue, Lookup};
-use plimsoll::transcript::{Message, Obligations, ToolResult};
+use plimsoll::transcript::{Message, ToolResult};
 use plimsoll::wire::{Document, ParseOptions, parse};
 use plimsoll_store::{Compaction, Store};
 
 use super::claim::Claim;
 use super::history::History;
 use super::options::SessionOptions;
+use super::plan::{Room, unhashed};
 use super::reduce::artifacts;
 use super::report::Reason;
 use super::work::Stage;
@@ -111,11 +110,17 @@ async fn try_make(brief: &Brief) -> Result<Made, Reason> {
     let original = parse(&history.bytes, &options).map_err(not_understood)?;
     let sent = history.sent(&history.bytes);
     let document = parse(&sent, &options).map_err(not_understood)?;
-    let measure = brief.measure(&document);
-    if let Some(made) = brief.reduce(&document, &original, &measure) {
-        return Ok(made);
-    }
-    let (summarise, recorded) = brief.plan(&document, &original, &measure)?;
+    let mut measure = brief.measure(&document);
+    let planned = match brief.room(&document, &original, &measure) {
+        Err(Reason::Infeasible { .. }) if measure.unrecorded.is_some() => {
+            brief.rescaled(&mut measure).room(&document, &original, &measure)
+        }
+        planned => planned,
+    };
+    let (summarise, recorded) = match planned? {
+        Room::Made(made) => return Ok(*made),
+        Room::Planned(summarise, recorded) => (summarise, recorded),
+    };
     // An extract is free, and the same everywhere.
     let asks = brief.own_model.is_some() || brief.options.summariser.service().api.is_some();
     let claim = if asks { brief.claim() } else { Claim::Nobodys };
@@ -224,10 +229,6 @@ pub(super) fn read_options(history: &History) -> ParseOptions {
     ParseOptions::default().with_format(Some(history.format)).with_max_bytes(Bytes(u64::MAX))
 }
 
-fn unhashed() -> Reason {
-    Reason::Skipped("the history could not be hashed up to the cut; this is a fault of Plimsoll".to_owned())
-}
-
 impl Brief {
     /// What is kept of it once there is a summary: what the client showed to its server has served.
     pub(super) fn served(&self) -> Self {
@@ -254,99 +255,6 @@ impl Brief {
         let window = self.thresholds.budget + self.thresholds.reserve;
         let of = OwnConversation { format: self.history.format, model, window, max_output };
         Some(own.summariser(&of).map_err(|error: SummariserError| error.to_string()))
-    }
-
-    /// Counts what is sent, with what usage says besides.
-    fn measure(&self, sent: &Document<'_>) -> Measure {
-        let mut measure = self.lock_meter().measure(sent);
-        measure.unrecorded = Some(self.history.used().0 - measure.total).filter(|more| *more > Tokens::ZERO);
-        measure
-    }
-
-    /// What a plan is judged by.
-    pub(super) fn judged_by(&self, sent: &Document<'_>, measure: &Measure) -> (Thresholds, PlanOptions) {
-        let mut thresholds = self.thresholds;
-        if self.trigger == Trigger::Threshold && measure.context() < thresholds.compact {
-            // It is planned ahead: what is due at the compaction threshold is made now.
-            thresholds.compact = thresholds.prepare;
-        }
-        let mut options = PlanOptions::new(sent.format(), self.trigger);
-        options.auto = self.options.policy.auto;
-        options.force = self.force;
-        (thresholds, options)
-    }
-
-    /// Plans on what is sent, and says the plan in terms of what came.
-    fn plan(
-        &self,
-        sent: &Document<'_>,
-        original: &Document<'_>,
-        measure: &Measure,
-    ) -> Result<(Summarise, Summarise), Reason> {
-        let (thresholds, mut options) = self.judged_by(sent, measure);
-        let transcript = sent.transcript();
-        let obligations = Obligations::of(transcript);
-        let decide = |options: &PlanOptions| match plan(transcript, &obligations, measure, &thresholds, options) {
-            Plan::Summarise(summarise) => Ok(summarise),
-            Plan::Skipped(skip) => Err(Reason::Skipped(skip.to_string())),
-            Plan::Infeasible { irreducible, limit } => Err(Reason::Infeasible { irreducible, limit }),
-            other => Err(Reason::Skipped(format!("a plan that this version cannot carry out: {other:?}"))),
-        };
-        let mut summarise = decide(&options)?;
-        let places = self.places(sent, original)?;
-        if let Some(reduced) = self.in_force().filter(|epoch| epoch.is_of_reductions()) {
-            // A summary stands for what was reduced before its cut; what was reduced after it would come back whole.
-            let from = places.iter().position(|place| place.is_some_and(|place| place >= reduced.prefix));
-            if let Some(from) = from.filter(|from| summarise.removed.end < *from) {
-                options.keep_tokens = Some(measure.range(from..measure.len()));
-                summarise = decide(&options).unwrap_or(summarise);
-            }
-        }
-        let recorded = self.recorded(&summarise, &places, original)?;
-        Ok((summarise, recorded))
-    }
-
-    fn in_force(&self) -> Option<&Epoch> {
-        self.history.in_force.as_ref().map(|in_force| &*in_force.epoch)
-    }
-
-    /// Which of the messages as they came each message that is sent is.
-    fn places(&self, sent: &Document<'_>, original: &Document<'_>) -> Result<Vec<Option<usize>>, Reason> {
-        let there = sent.transcript().messages.len();
-        let (removed, retained) = match self.in_force() {
-            Some(epoch) if !epoch.is_of_reductions() => (epoch.removed.clone(), &epoch.retained[..]),
-            _ => (0..0, &[][..]),
-        };
-        places(original, &self.history.edits(), removed, retained, there).ok_or_else(unhashed)
-    }
-
-    /// The plan in terms of the messages as they came.
-    fn recorded(
-        &self,
-        summarise: &Summarise,
-        places: &[Option<usize>],
-        original: &Document<'_>,
-    ) -> Result<Summarise, Reason> {
-        let Some(epoch) = self.in_force() else {
-            return Ok(summarise.clone());
-        };
-        let after_cut = places.iter().skip(summarise.removed.end).find_map(|place| *place);
-        // A summary takes the place of one before it only if it stands for more; of reductions it always does.
-        let (start, least) = if epoch.is_of_reductions() {
-            (places.get(summarise.removed.start).copied().flatten().unwrap_or(0), 0)
-        } else {
-            (epoch.removed.start, epoch.prefix)
-        };
-        let Some(cut) = after_cut.filter(|cut| *cut > least) else {
-            return Err(Reason::Skipped("nothing came since the last compaction that could leave".to_owned()));
-        };
-        let retained = summarise.retained.iter().filter_map(|index| places.get(*index).copied().flatten());
-        let mut recorded = summarise.clone();
-        recorded.retained = retained.collect();
-        recorded.removed = start..cut;
-        recorded.omitted = Vec::new();
-        recorded.messages = original.transcript().messages.len();
-        Ok(recorded)
     }
 
     /// The stored results that capped texts and reductions among the removed messages name: a summary may name them too, so

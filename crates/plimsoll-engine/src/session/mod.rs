@@ -42,6 +42,7 @@ mod history;
 mod limits;
 mod make;
 mod options;
+mod plan;
 mod reduce;
 mod report;
 mod results;
@@ -218,7 +219,7 @@ impl Session {
         let of = self.inner.state().at_or_after(at);
         let mut heard = Heard::Nothing;
         if let Some(history) = of.first() {
-            self.inner.unlearn(history.envelope.model.as_ref(), turn.counted);
+            self.inner.unlearn(&history.envelope.limited(), turn.used);
         }
         for history in of {
             if history.set_anchor(anchor) {

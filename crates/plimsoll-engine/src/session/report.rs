@@ -31,12 +31,15 @@ pub struct Request<'b> {
     pub own_compaction: Option<fn(&[u8], Format) -> bool>,
     /// Writes the summary, if one is made because of this request, instead of the options' summariser.
     pub own_model: Option<&'b Arc<dyn OwnModel>>,
+    /// A larger context window than the model's usual one, where the client opted into it beside the body: by a header,
+    /// say. What the session's options say of the window goes before it.
+    pub window: Option<Tokens>,
 }
 
 impl<'b> Request<'b> {
     /// Makes a request.
     pub const fn new(body: &'b [u8], format: Format) -> Self {
-        Self { body, format, recaller: None, replay_only: false, own_compaction: None, own_model: None }
+        Self { body, format, recaller: None, replay_only: false, own_compaction: None, own_model: None, window: None }
     }
 
     /// Says who can recall.
@@ -49,6 +52,12 @@ impl<'b> Request<'b> {
     #[must_use]
     pub const fn with_own_model(self, own_model: &'b Arc<dyn OwnModel>) -> Self {
         Self { own_model: Some(own_model), ..self }
+    }
+
+    /// Says which context window the client opted into beside the body.
+    #[must_use]
+    pub const fn with_window(self, window: Tokens) -> Self {
+        Self { window: Some(window), ..self }
     }
 
     /// Lets only what was decided before be replayed.
@@ -87,6 +96,8 @@ pub struct Turn {
     pub(super) at: Option<At>,
     /// What it counts by the static counter, as it was sent.
     pub(super) counted: Tokens,
+    /// What it was believed to take: by the last usage and what came after it, where there is one.
+    pub(super) used: Tokens,
     /// Whether it was compacted after an overflow.
     pub(super) replayed: bool,
     /// Whether something else was sent than what was counted.

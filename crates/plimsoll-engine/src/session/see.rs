@@ -155,6 +155,8 @@ impl Inner {
     /// takes longer than it may.
     fn grow(&self, request: &Request<'_>, known: Arc<History>, grown: Grown, pace: Pace) -> Option<Seen> {
         let Grown { spans, respelled, same_envelope, .. } = grown;
+        // Another window is told outside the body.
+        let same_envelope = same_envelope && known.envelope.window == request.window;
         let (old, body) = (known.len(), request.body);
         let is_new = spans.len() > old;
         let before = Some(SentBefore::of(&known));
@@ -173,7 +175,7 @@ impl Inner {
         if pace == Pace::Quick && (new > QUICK || !same_envelope || known.meter.try_lock().is_err()) {
             return None;
         }
-        let envelope = if same_envelope { known.envelope.clone() } else { envelope_of(&known, &spans, body)? };
+        let envelope = if same_envelope { known.envelope.clone() } else { envelope_of(&known, &spans, request)? };
         let view = spans.view(body, known.format, old..spans.len());
         let messages = &view.transcript().messages;
         if messages.len() != spans.len() - old
@@ -238,7 +240,8 @@ impl Inner {
             (matching, before, lineage, state.meter(model.as_deref()))
         };
         let mut notes = Vec::new();
-        let envelope = Envelope::of(&document, &mut meter.lock().unwrap_or_else(PoisonError::into_inner));
+        let envelope =
+            Envelope::of(&document, request.window, &mut meter.lock().unwrap_or_else(PoisonError::into_inner));
         let held = before.as_ref().and_then(|before| before.epoch);
         let as_it_came = || meter.lock().unwrap_or_else(PoisonError::into_inner).measure(&document).total;
         let in_force = decided
@@ -277,6 +280,7 @@ impl Inner {
         };
         let read = Read {
             document: &document,
+            envelope,
             spans,
             chain,
             in_force,
@@ -341,7 +345,8 @@ impl Inner {
     pub(super) fn admit_alone<'b>(&self, request: &Request<'b>, document: &Document<'b>) -> Admitted {
         let model = document.model().map(|model| model.decode().into_owned());
         let meter = self.state().meter(model.as_deref());
-        let envelope = Envelope::of(document, &mut meter.lock().unwrap_or_else(PoisonError::into_inner));
+        let envelope =
+            Envelope::of(document, request.window, &mut meter.lock().unwrap_or_else(PoisonError::into_inner));
         let mut admitted = self.admit(request, document, (0, 0..0), &envelope, None);
         self.state().decided.keep(&mut admitted);
         admitted
@@ -349,14 +354,14 @@ impl Inner {
 }
 
 /// Reads what stands around the messages. `None` if it is of another model, or is not understood.
-fn envelope_of(known: &History, spans: &MessageSpans, body: &[u8]) -> Option<Envelope> {
-    let envelope = spans.envelope(body);
+fn envelope_of(known: &History, spans: &MessageSpans, request: &Request<'_>) -> Option<Envelope> {
+    let envelope = spans.envelope(request.body);
     let options = ParseOptions::default().with_format(Some(known.format));
     let document = parse(&envelope, &options).ok()?;
     if document.previous().is_some() || !document.transcript().messages.is_empty() {
         return None;
     }
     let mut meter = known.meter.lock().unwrap_or_else(PoisonError::into_inner);
-    let read = Envelope::of(&document, &mut meter);
+    let read = Envelope::of(&document, request.window, &mut meter);
     (read.model == known.envelope.model).then_some(read)
 }

@@ -11,6 +11,7 @@ use plimsoll::compact::{Chain, ChainHash};
 use plimsoll::wire::Format;
 
 use super::adopt::InForce;
+use super::envelope::Limited;
 use super::history::{History, SharedMeter};
 use super::report::At;
 use super::results::Decided;
@@ -51,7 +52,7 @@ pub(super) struct State {
     asked: VecDeque<Asked>,
     pub(super) decided: Decided,
     /// What overflows said that models take, which is less than was believed.
-    pub(super) learned: HashMap<Option<String>, Tokens>,
+    pub(super) learned: HashMap<Limited, Tokens>,
     lineages: u64,
     /// When the store last failed to answer a question that could wait.
     failed: Option<SystemTime>,

@@ -660,6 +660,48 @@ fn an_overflow_is_recovered_from_once() {
 }
 
 #[test]
+fn a_window_that_the_client_opted_into_is_the_one_that_counts() {
+    let stage = Stage::with(1, Mood::Good, |options| options.capacity = None);
+    let body = br#"{"model":"claude-sonnet-4-5","messages":[{"role":"user","content":"Hi"}]}"#;
+    let hard = |window: Option<Tokens>| {
+        let mut request = Request::new(body, Format::Anthropic);
+        request.window = window;
+        match stage.session.begin(&request) {
+            Begun::Ready(prepared) => prepared.report.thresholds.unwrap().hard,
+            Begun::Waits(_) => unreachable!(),
+        }
+    };
+    let usual = hard(None);
+    let larger = hard(Some(Tokens(1_000_000)));
+    assert!(usual < Tokens(200_000) && larger > Tokens(800_000), "{usual} {larger}");
+    assert_eq!(hard(None), usual, "the next request may be without it");
+}
+
+#[test]
+fn what_a_provider_counts_more_is_taken_off_once() {
+    // A tokenizer that makes half as many tokens again of the same text, and reports and refuses by its own count.
+    let stage = Stage::new(1_000_000, Mood::Good);
+    let theirs = |prepared: &Prepared<'_>| Tokens(prepared.turn.counted.0 * 3 / 2);
+    let mut talk = talk(12, 200);
+    let before = talk.body();
+    let prepared = stage.send(&before);
+    stage.session.after_response(&prepared.turn, usage(theirs(&prepared).0));
+    let limit = Tokens(theirs(&prepared).0 + 20);
+    go_on(&mut talk, 200);
+    let body = talk.body();
+    let prepared = stage.send(&body);
+    let overflow = Overflow { tokens: Some(theirs(&prepared)), limit: Some(limit), kind: OverflowKind::Tokens };
+    let request = Request::new(body.as_bytes(), FORMAT);
+    let shorter = loop {
+        match stage.session.begin_recovery(&prepared.turn, &request, &overflow, false).unwrap() {
+            Begun::Ready(prepared) => break *prepared,
+            Begun::Waits(_) => stage.run_all(),
+        }
+    };
+    assert!(theirs(&shorter) < limit, "{:?}", shorter.report);
+}
+
+#[test]
 fn an_ordinary_request_pays_no_round_trip() {
     let stage = Stage::with(100_000, Mood::Good, |options| options.lookup = Lookup::Threshold);
     let mut talk = talk(3, 30);

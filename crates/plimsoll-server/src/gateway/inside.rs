@@ -103,6 +103,7 @@ async fn look(
     let mut request = OwnedRequest::new(body, format);
     request.recaller = wishes::recaller(headers);
     request.replay_only = !decides || wishes::is_codex_compaction(headers);
+    request.window = wishes::window(headers);
     request.own_compaction = Some(wishes::asks_for_compaction);
     request.own_model = (kept.is_same() && !request.replay_only).then(|| Same::of(onward));
     let prepared = session.prepare_async(&request).await;

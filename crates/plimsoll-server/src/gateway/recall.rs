@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 use super::error::Fault;
 use super::relay::Answer;
 use super::{Kept, Shared};
-use crate::mcp::{McpServer, recall_text};
+use crate::mcp::{McpServer, Refusal, recall_text};
 
 /// Where the plain endpoint is: what follows is a recall id.
 pub(crate) const PATH: &str = "/plimsoll/recall/";
@@ -52,7 +52,14 @@ pub(crate) async fn plain(shared: &Arc<Shared>, kept: &Kept, tenant: Option<&str
             headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
             answer
         }
-        Ok(Err(message)) => fault(StatusCode::NOT_FOUND, &message),
+        Ok(Err(refusal)) => {
+            let status = match refusal {
+                Refusal::Wrong(_) => StatusCode::BAD_REQUEST,
+                Refusal::Missing(_) => StatusCode::NOT_FOUND,
+                Refusal::Fault(_) => StatusCode::SERVICE_UNAVAILABLE,
+            };
+            fault(status, refusal.words_elsewhere())
+        }
         Err(_) => fault(StatusCode::INTERNAL_SERVER_ERROR, "plimsoll failed at this; try other arguments"),
     }
 }

@@ -3,6 +3,7 @@
 use http::HeaderMap;
 use http::header::{self, HeaderName};
 use memchr::memmem;
+use plimsoll::Tokens;
 use plimsoll::transcript::Role;
 use plimsoll::wire::{Format, MessageSpans, Span};
 use plimsoll_engine::session::Recaller;
@@ -44,6 +45,13 @@ pub(crate) fn recaller(headers: &HeaderMap) -> Option<Recaller> {
         "nobody" => Some(Recaller::Nobody),
         _ => None,
     }
+}
+
+/// The context window that the client opts into: Anthropic's beta of a million tokens, which no field of the body tells.
+pub(crate) fn window(headers: &HeaderMap) -> Option<Tokens> {
+    let betas = headers.get_all("anthropic-beta").iter().filter_map(|value| value.to_str().ok());
+    let opts = betas.flat_map(|value| value.split(',')).any(|beta| beta.trim().starts_with("context-1m"));
+    opts.then_some(Tokens(1_000_000))
 }
 
 /// Whether the client wants this request passed on as it is.
@@ -119,6 +127,15 @@ mod tests {
         assert_eq!(namespace(&headers(&[("x-claude-code-session-id", "c"), ("x-plimsoll-session", "p")])), "p");
         assert_eq!(namespace(&headers(&[("session-id", "s")])), "s");
         assert_eq!(namespace(&headers(&[("x-session-id", "")])), "gateway");
+    }
+
+    #[test]
+    fn a_beta_header_opts_into_a_longer_window() {
+        let longer = headers(&[("anthropic-beta", "oauth-2025-04-20, context-1m-2025-08-07")]);
+        assert_eq!(
+            (window(&longer), window(&headers(&[("anthropic-beta", "oauth")]))),
+            (Some(Tokens(1_000_000)), None)
+        );
     }
 
     #[test]

@@ -7,6 +7,7 @@
 mod arguments;
 mod frames;
 mod listing;
+mod refusal;
 mod tools;
 
 use std::sync::Arc;
@@ -22,6 +23,7 @@ use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt as _};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 
 use crate::ServerError;
+pub(crate) use refusal::Refusal;
 
 /// How many bytes may wait between the client and the SDK, and how many lines to be written.
 const PIPE: usize = 1 << 16;
@@ -81,14 +83,17 @@ impl McpServer {
         let answer = match tokio::task::spawn_blocking(work).await {
             Ok(answer) => answer,
             // A fault of ours ends the call, not the server.
-            Err(_) => Err("plimsoll failed at this call; try it with other arguments".to_owned()),
+            Err(_) => Err(Refusal::Wrong("plimsoll failed at this call; try it with other arguments".to_owned())),
         };
         if let (Some(recalled), Ok(text)) = (&self.remote, &answer) {
             recalled.fetch_add(text.len() as u64, Relaxed);
         }
         match answer {
             Ok(text) => CallToolResult::success(vec![ContentBlock::text(text)]),
-            Err(text) => CallToolResult::error(vec![ContentBlock::text(text)]),
+            Err(refusal) => {
+                let words = if self.remote.is_some() { refusal.words_elsewhere() } else { refusal.words() };
+                CallToolResult::error(vec![ContentBlock::text(words)])
+            }
         }
     }
 }
@@ -170,7 +175,7 @@ async fn serve_lines(
 }
 
 /// Answers as the tool `recall` does. Blocks.
-pub(crate) fn recall_text(arguments: &rmcp::model::JsonObject, store: &Store) -> Result<String, String> {
+pub(crate) fn recall_text(arguments: &rmcp::model::JsonObject, store: &Store) -> Result<String, Refusal> {
     tools::call("recall", arguments, store)
 }
 

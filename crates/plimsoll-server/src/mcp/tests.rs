@@ -201,6 +201,7 @@ fn what_was_pruned_is_told_from_what_never_was() {
     let later = SystemTime::now() + std::time::Duration::from_secs(40 * 86_400);
     store.prune(&plimsoll_store::prune::Policy::default(), later).unwrap();
     let answer = tools::call("recall", json!({ "id": "old/c1" }).as_object().unwrap(), &store).unwrap_err();
+    let answer = answer.words();
     assert!(answer.contains("was stored, and is not any more"), "{answer}");
 }
 
@@ -258,5 +259,6 @@ fn a_transcript_is_measured() {
     assert_eq!((&answer["window"], &answer["messages"]), (&json!(100_000), &json!(1)));
     std::fs::write(&path, "root:x:0:0").unwrap();
     let error = tools::call("context", arguments.as_object().unwrap(), &Store::memory()).unwrap_err();
+    let error = error.words();
     assert!(error.contains("no transcript"), "{error}");
 }

@@ -13,6 +13,7 @@ use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde_json::json;
 
 use super::arguments::Arguments;
+use super::refusal::Refusal;
 use super::{listing, schema};
 
 /// The largest transcript that is measured: 64 MiB.
@@ -99,25 +100,25 @@ pub(super) fn all() -> Vec<Tool> {
 /// Calls a tool. Blocks.
 ///
 /// # Errors
-/// What is to be told to the model: what is wrong, and what to do instead.
-pub(super) fn call(name: &str, arguments: &JsonObject, store: &Store) -> Result<String, String> {
+/// [`Refusal`]: what is wrong, and what to do instead.
+pub(super) fn call(name: &str, arguments: &JsonObject, store: &Store) -> Result<String, Refusal> {
     match name {
         "recall" => recall(arguments, store),
         "search" => search(arguments, store),
         "list" => {
             let arguments = Arguments::of(arguments, &["session"])?;
             let session = arguments.text("session")?.map(session_of).transpose()?;
-            listing::list(store, session.as_ref()).map_err(|error| told(&error))
+            Ok(listing::list(store, session.as_ref())?)
         }
         "context" => measure(arguments),
         _ => {
             let name: String = name.chars().filter(|c| !c.is_control()).take(60).collect();
-            Err(format!("there is no tool `{name}`; there are recall, search, list and context"))
+            Err(format!("there is no tool `{name}`; there are recall, search, list and context").into())
         }
     }
 }
 
-fn recall(arguments: &JsonObject, store: &Store) -> Result<String, String> {
+fn recall(arguments: &JsonObject, store: &Store) -> Result<String, Refusal> {
     let arguments = Arguments::of(arguments, &["id", "offset", "length", "lines", "grep", "context"])?;
     let id = arguments.needed("id", "give the recall id that a marker names, or find one with `search` or `list`")?;
     let id: RecallId = id.trim().parse().map_err(|error: plimsoll::id::IdError| {
@@ -126,29 +127,29 @@ fn recall(arguments: &JsonObject, store: &Store) -> Result<String, String> {
     let (offset, length) = (arguments.number("offset")?, arguments.number("length")?);
     let (lines, grep, around) = (arguments.lines("lines")?, arguments.text("grep")?, arguments.number("context")?);
     if lines.is_some() && (offset.is_some() || length.is_some() || grep.is_some()) {
-        return Err("`lines` stands alone: give it without offset, length and grep".to_owned());
+        return Err("`lines` stands alone: give it without offset, length and grep".to_owned().into());
     }
-    let recalled = store.open_recall(&id).map_err(|error| told(&error))?;
+    let recalled = store.open_recall(&id)?;
     if length == Some(0) {
-        return Err("`length` must be 1 or more; leave it out for a page".to_owned());
+        return Err("`length` must be 1 or more; leave it out for a page".to_owned().into());
     }
     let length = length.unwrap_or(PAGE).clamp(1, PAGE);
     let answer = if let Some(expression) = grep {
-        let pattern = Pattern::regex(expression).map_err(|error| told(&error))?;
+        let pattern = Pattern::regex(expression)?;
         let around = usize::try_from(around.unwrap_or(0).min(CONTEXT)).unwrap_or(0);
-        let page = recalled.grep_page(&pattern, around, offset.unwrap_or(0), length).map_err(|error| told(&error))?;
+        let page = recalled.grep_page(&pattern, around, offset.unwrap_or(0), length)?;
         closed(&page.text, &page.footer())
     } else if let Some((first, last)) = lines {
         some_lines(&recalled, first, last)?
     } else {
-        let page = recalled.page(offset.unwrap_or(0), length).map_err(|error| told(&error))?;
+        let page = recalled.page(offset.unwrap_or(0), length)?;
         closed(&page.bytes, &page.footer())
     };
     Ok(answer + &others(store, &id))
 }
 
 /// Lines, as many whole ones as a page holds.
-fn some_lines(recalled: &Recalled<'_>, first: u64, last: u64) -> Result<String, String> {
+fn some_lines(recalled: &Recalled<'_>, first: u64, last: u64) -> Result<String, Refusal> {
     let page = usize::try_from(PAGE).unwrap_or(usize::MAX);
     let mut text: Vec<u8> = Vec::new();
     let full = || io::Error::other("the page is full");
@@ -158,7 +159,7 @@ fn some_lines(recalled: &Recalled<'_>, first: u64, last: u64) -> Result<String, 
     });
     match outcome {
         Err(StoreError::Output { .. }) | Ok(()) => {}
-        Err(error) => return Err(told(&error)),
+        Err(error) => return Err(error.into()),
     }
     if text.len() <= page {
         let count = lines_in(&text) + u64::from(!text.ends_with(b"\n"));
@@ -202,13 +203,13 @@ fn others(store: &Store, id: &RecallId) -> String {
     format!("\n[this is the first content of its call; there are also {}{more}]", named.join(", "))
 }
 
-fn search(arguments: &JsonObject, store: &Store) -> Result<String, String> {
+fn search(arguments: &JsonObject, store: &Store) -> Result<String, Refusal> {
     let arguments = Arguments::of(arguments, &["query", "session", "regex"])?;
     let query = arguments.needed("query", "give the text to look for")?;
     let session = arguments.text("session")?.map(session_of).transpose()?;
     let pattern = if arguments.switch("regex")? { Pattern::regex(query) } else { Pattern::literal(query) };
-    let pattern = pattern.map_err(|error| told(&error))?;
-    let page = store.search_page(&pattern, session.as_ref(), PAGE).map_err(|error| told(&error))?;
+    let pattern = pattern?;
+    let page = store.search_page(&pattern, session.as_ref(), PAGE)?;
     let footer = page.footer();
     let unknown = session.filter(|_| page.searched.looked_through == 0 && page.searched.errors.is_empty());
     let hint =
@@ -225,14 +226,16 @@ fn session_of(name: &str) -> Result<SessionId, String> {
     Ok(name.parse().unwrap_or_else(|_| SessionId::new(name)))
 }
 
-fn measure(arguments: &JsonObject) -> Result<String, String> {
+fn measure(arguments: &JsonObject) -> Result<String, Refusal> {
     let arguments = Arguments::of(arguments, &["file", "model", "window"])?;
     let path = Path::new(arguments.needed("file", "give the path of a transcript")?);
     // A pipe or a device is not opened: it could be waited for without end.
     match std::fs::metadata(path) {
         Ok(metadata) if metadata.is_file() => {}
-        Ok(_) => return Err(format!("{} is no regular file; give a transcript", shown(path))),
-        Err(error) => return Err(format!("cannot read {}: {error}; give the path of a transcript", shown(path))),
+        Ok(_) => return Err(format!("{} is no regular file; give a transcript", shown(path)).into()),
+        Err(error) => {
+            return Err(format!("cannot read {}: {error}; give the path of a transcript", shown(path)).into());
+        }
     }
     let input = Input::read(path, LARGEST).map_err(|error| error.to_string())?;
     let document = parse(input.bytes(), &ParseOptions::default())
@@ -262,22 +265,4 @@ pub(super) fn bounded(mut text: String) -> String {
         text.push_str("\n[cut: more than a page]");
     }
     text
-}
-
-/// A failure of the store, with what a model can do about it.
-fn told(error: &StoreError) -> String {
-    match error {
-        StoreError::Unknown { id } => format!(
-            "nothing is stored as {id}: it was never stored here, or it was removed. Find it with `search` or \
-             `list`, or run the tool again"
-        ),
-        StoreError::Pruned { id, asked: true } => {
-            format!("{id} was stored, and is not any more: its session was removed on request. Run the tool again")
-        }
-        StoreError::Pruned { id, asked: false } => format!(
-            "{id} was stored, and is not any more: results are kept for 30 days, and the oldest go first when room is \
-             short. Run the tool again"
-        ),
-        other => other.to_string(),
-    }
 }

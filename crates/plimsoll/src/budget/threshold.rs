@@ -164,6 +164,33 @@ pub enum Level {
 }
 
 impl Thresholds {
+    /// The same thresholds in other tokens, of which `ours` are as much as `theirs` in the tokens at hand.
+    ///
+    /// ```
+    /// use plimsoll::Tokens;
+    /// use plimsoll::budget::{Capacity, Policy, threshold};
+    /// let capacity = Capacity { context_window: Some(Tokens(100_000)), ..Capacity::default() };
+    /// let thresholds = threshold(&capacity, &Policy::default(), None);
+    /// let halved = thresholds.scaled(Tokens(1_000), Tokens(2_000));
+    /// assert_eq!(halved.hard, Tokens(thresholds.hard.0 / 2));
+    /// ```
+    #[must_use]
+    pub fn scaled(&self, ours: Tokens, theirs: Tokens) -> Self {
+        let scaled = |tokens: Tokens| {
+            let scaled = u128::from(tokens.0) * u128::from(ours.0) / u128::from(theirs.0.max(1));
+            Tokens(u64::try_from(scaled).unwrap_or(u64::MAX))
+        };
+        Self {
+            reserve: scaled(self.reserve),
+            budget: scaled(self.budget),
+            warn: scaled(self.warn),
+            prepare: scaled(self.prepare),
+            compact: scaled(self.compact),
+            hard: scaled(self.hard),
+            target: scaled(self.target),
+        }
+    }
+
     /// Tells how full the context is at `used` tokens: system prompt, tools and the pending message included.
     ///
     /// A threshold is reached when the count equals it. With a budget of zero nothing fits, and every count is `Hard`:

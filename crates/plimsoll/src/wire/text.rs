@@ -4,6 +4,9 @@ use std::borrow::Cow;
 
 use memchr::memchr;
 
+/// White space to `str::trim`, and not to `u8::is_ascii_whitespace`.
+const VERTICAL_TAB: u8 = 0x0b;
+
 /// A string inside a document, still in the document's own spelling.
 ///
 /// Reading it decodes: JSON escapes are resolved, lone surrogates and invalid UTF-8 become U+FFFD. The bytes
@@ -63,7 +66,7 @@ impl<'a> Text<'a> {
             self.decode().trim().is_empty()
         } else {
             // Most text shows a visible byte at once.
-            match self.raw.iter().find(|byte| !byte.is_ascii_whitespace()) {
+            match self.raw.iter().find(|byte| !byte.is_ascii_whitespace() && **byte != VERTICAL_TAB) {
                 None => true,
                 Some(byte) if byte.is_ascii() => false,
                 Some(_) => self.decode().trim().is_empty(),

@@ -79,8 +79,13 @@ impl Key {
         Self { source: Source::Client, printed: Arc::default() }
     }
 
+    /// Whether it is known already that there is none.
+    pub fn is_absent(&self) -> bool {
+        matches!(self.source, Source::Environment { value: None, .. })
+    }
+
     /// Where it comes from, for whoever is to check it.
-    pub(super) fn named(&self) -> String {
+    pub fn named(&self) -> String {
         match &self.source {
             Source::Environment { variable, .. } => variable.clone(),
             Source::Command { .. } => "the command that prints it".to_owned(),

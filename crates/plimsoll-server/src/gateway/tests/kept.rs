@@ -298,6 +298,14 @@ pub(super) fn with_result(lines: usize) -> String {
 }
 
 #[tokio::test]
+async fn a_fault_of_the_store_names_no_place_of_this_machine() {
+    let scripted = Scripted::start(vec![write(OK)]).await;
+    let gateway = serve(options(&scripted, keep(&Store::closed("could not open /srv/inside: denied")))).await;
+    let answer = ask(gateway, "GET /plimsoll/recall/s1/c1 HTTP/1.1", b"").await;
+    assert!(answer.starts_with("HTTP/1.1 503 ") && !answer.contains("/srv/inside"), "{answer}");
+}
+
+#[tokio::test]
 async fn a_long_result_is_capped_at_admission_and_recalled_by_its_tenant_alone() {
     const ALICE: &str = "alice-secret-of-the-gateway";
     const BOB: &str = "bobby-secret-of-the-gateway";
@@ -334,7 +342,11 @@ async fn a_long_result_is_capped_at_admission_and_recalled_by_its_tenant_alone()
     let outside =
         ask(gateway, &format!("GET /plimsoll/recall/..%2F..%2Fetc/passwd HTTP/1.1\r\nx-plimsoll-key: {ALICE}"), b"")
             .await;
-    assert!(outside.starts_with("HTTP/1.1 404 "), "{outside}");
+    assert!(outside.starts_with("HTTP/1.1 400 "), "{outside}");
+    for wrong in ["?lines=0", "?length=0", "?offset=999999999", "?grep=(", "?linse=1:2", "?lines=1:2&offset=3"] {
+        let refused = recall(ALICE, wrong).await;
+        assert!(refused.starts_with("HTTP/1.1 400 "), "{wrong}: {refused}");
+    }
 
     // The same over MCP.
     let call = |key: &str, name: &str, arguments: Value| {

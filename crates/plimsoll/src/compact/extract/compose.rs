@@ -6,9 +6,9 @@ use std::fmt::Write as _;
 use super::Request;
 use super::narrative::Piece;
 use crate::compact::ledger::bound::excess;
-use crate::compact::ledger::notation::{Fact, names_entry, reach_entry};
+use crate::compact::ledger::notation::{Fact, facts, names_entry, reach_entry};
 use crate::compact::ledger::rank::Rank;
-use crate::compact::ledger::select::{Selection, facts};
+use crate::compact::ledger::select::Selection;
 use crate::compact::ledger::{Ledger, LeftOut, Words, task};
 use crate::units::Tokens;
 

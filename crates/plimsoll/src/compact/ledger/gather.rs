@@ -16,7 +16,7 @@ use super::todos::checklist;
 use super::trail::{Step, Trail};
 use super::{Artifact, Ledger, Note, PendingCall, Words, value};
 use crate::cap::Marker;
-use crate::compact::continuation::parse_continuation;
+use crate::compact::continuation::{acknowledgement, parse_continuation};
 use crate::compact::reduce;
 use crate::transcript::{
     Author, BlockKind, CONTINUATION_OPENING, Message, ToolCall, ToolResult, Transcript, is_summary, typed_words,
@@ -176,6 +176,10 @@ impl Gather {
                 continue;
             }
             let text = text.decode();
+            // What was put in the model's mouth behind a continuation is no report of its.
+            if text.trim() == acknowledgement() {
+                continue;
+            }
             if let Some(todos) = checklist(&text) {
                 self.ledger.todos = todos;
             }

@@ -263,7 +263,7 @@ impl Ledger {
     /// Writes the ledger as text: one entry a fact. `recall` is the id under which what was left out is found.
     pub fn render(&self, recall: &str) -> String {
         let mut text = String::new();
-        for fact in select::facts(self).into_iter().filter(|fact| !matches!(fact, notation::Fact::Name(_))) {
+        for fact in notation::facts(self).into_iter().filter(|fact| !matches!(fact, notation::Fact::Name(_))) {
             text.push_str(&fact.entry());
             text.push('\n');
         }

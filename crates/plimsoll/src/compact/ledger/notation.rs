@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use super::items::Item;
 use super::sentence::passages;
 use super::todos::Todo;
-use super::{Artifact, Command, Failure, LeftOut, Note, PendingCall, Words};
+use super::{Artifact, Command, Failure, Ledger, LeftOut, Note, PendingCall, Words};
 
 /// One entry of a ledger.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -163,4 +163,20 @@ pub(crate) fn span(text: &str) -> String {
     let ticks = "`".repeat(longest + 1);
     let pad = if text.starts_with('`') || text.ends_with('`') { " " } else { "" };
     format!("{ticks}{pad}{text}{pad}{ticks}")
+}
+
+/// All facts of a ledger, in the order in which they are written.
+pub(crate) fn facts(ledger: &Ledger) -> Vec<Fact> {
+    let mut facts: Vec<Fact> = Vec::new();
+    facts.extend(ledger.earlier.iter().cloned().map(Fact::Earlier));
+    facts.extend(ledger.words.iter().cloned().map(Fact::Words));
+    facts.extend(ledger.todos.iter().cloned().map(Fact::Todo));
+    facts.extend(ledger.pending.iter().cloned().map(Fact::Pending));
+    facts.extend(ledger.items.iter().cloned().map(Fact::Item));
+    facts.extend(ledger.commands.iter().cloned().map(Fact::Command));
+    facts.extend(ledger.errors.iter().cloned().map(Fact::Failure));
+    facts.extend(ledger.notes.iter().cloned().map(Fact::Note));
+    facts.extend(ledger.names.iter().cloned().map(Fact::Name));
+    facts.extend(ledger.artifacts.iter().cloned().map(Fact::Artifact));
+    facts
 }

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashMap, HashSet};
 
-use super::notation::Fact;
+use super::notation::{Fact, facts};
 use super::rank::{BULK, LAID_DOWN, REQUESTS, Rank, STANDING, VALUES, rank, rank_words};
 use super::sentence::passages;
 use super::{Ledger, LeftOut, Words, changes, earlier, parts, task, value};
@@ -16,20 +16,11 @@ const REQUEST: usize = 1_600;
 /// A single passage longer than this is shown by its beginning, in characters.
 const PASSAGE: usize = 600;
 
-/// All facts of a ledger, in the order in which they are written.
-pub(crate) fn facts(ledger: &Ledger) -> Vec<Fact> {
-    let mut facts: Vec<Fact> = Vec::new();
-    facts.extend(ledger.earlier.iter().cloned().map(Fact::Earlier));
-    facts.extend(ledger.words.iter().cloned().map(Fact::Words));
-    facts.extend(ledger.todos.iter().cloned().map(Fact::Todo));
-    facts.extend(ledger.pending.iter().cloned().map(Fact::Pending));
-    facts.extend(ledger.items.iter().cloned().map(Fact::Item));
-    facts.extend(ledger.commands.iter().cloned().map(Fact::Command));
-    facts.extend(ledger.errors.iter().cloned().map(Fact::Failure));
-    facts.extend(ledger.notes.iter().cloned().map(Fact::Note));
-    facts.extend(ledger.names.iter().cloned().map(Fact::Name));
-    facts.extend(ledger.artifacts.iter().cloned().map(Fact::Artifact));
-    facts
+/// What stands behind the beginning of a passage that was too long.
+const SHORTENED: &str = " […]";
+
+fn is_shortened(part: &Words) -> bool {
+    part.text.ends_with(SHORTENED)
 }
 
 /// A fact that may be chosen.
@@ -270,7 +261,7 @@ impl<'l> Selection<'l> {
                 rank = VALUES;
             }
             if part.text.chars().count() > PASSAGE * 2 {
-                part.text = part.text.chars().take(PASSAGE).chain(" […]".chars()).collect();
+                part.text = part.text.chars().take(PASSAGE).chain(SHORTENED.chars()).collect();
             }
             self.offer(rank.max(floor), score, part.turn, (place, nth), Fact::Words(part), 1);
         }
@@ -363,13 +354,15 @@ impl<'l> Selection<'l> {
         for ((place, nth), fact) in self.chosen {
             match fact {
                 Fact::Words(words) if nth > 0 => {
+                    // Of a passage shown by its beginning, the rest is left out.
+                    ledger.left_out.passages += u32::from(is_shortened(&words));
                     let of_message = parts.entry(place).or_default();
                     of_message.push(words);
                     if self.cut.get(&place).is_some_and(|number| *number as usize == of_message.len()) {
                         // All of it fits: the message stands as it was written.
                         let turn = of_message.first().map_or(0, |words| words.turn);
                         let whole = self.ledger.words.iter().find(|words| words.turn == turn && !words.part);
-                        let uncut = of_message.iter().all(|part| !part.text.ends_with(" […]"));
+                        let uncut = !of_message.iter().any(is_shortened);
                         if let Some(whole) = whole.filter(|_| uncut) {
                             *of_message = vec![whole.clone()];
                         }

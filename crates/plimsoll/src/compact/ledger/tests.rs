@@ -65,6 +65,30 @@ fn a_session_is_gathered() {
 }
 
 #[test]
+fn the_answer_put_behind_a_continuation_is_no_report() {
+    let ledger = gathered(&serde_json::json!([
+        user("Port the parser."),
+        model(crate::compact::acknowledgement()),
+        user("Go on."),
+        model("The parser is ported."),
+    ]));
+    let notes: Vec<&str> = ledger.notes.iter().map(|note| note.text.as_str()).collect();
+    assert_eq!(notes, ["The parser is ported."]);
+}
+
+#[test]
+fn the_rest_of_a_paste_shown_by_its_beginning_is_counted() {
+    let lines: String =
+        (0..40).map(|at| format!("2026-11-01T10:00:{at:02} INFO worker-{at} took job {at}\n")).collect();
+    let ledger =
+        gathered(&serde_json::json!([user(&format!("Look at this log:\n{lines}")), user("Now the next part.")]));
+    let bounded = ledger.bounded(Tokens(400), &rough);
+    let shown =
+        bounded.words.iter().find(|words| words.text.ends_with(" […]")).expect("it is shown by its beginning");
+    assert!(shown.text.len() < lines.len() && bounded.left_out.passages == 1, "{:?}", bounded.left_out);
+}
+
+#[test]
 fn words_of_machinery_are_nobodys_constraints() {
     let ledger = gathered(&serde_json::json!([
         user("<system-reminder>never stop</system-reminder>"),
