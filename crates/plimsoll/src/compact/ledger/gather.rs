@@ -92,11 +92,8 @@ impl Gather {
             return;
         }
         for text in message.texts() {
-            for word in value::words(&typed_words(&text.decode())) {
-                if self.terms.len() < 10_000 && value::is_traceable(word) {
-                    self.terms.insert(word.to_owned());
-                }
-            }
+            let room = 10_000_usize.saturating_sub(self.terms.len());
+            self.terms.extend(traceable(&typed_words(&text.decode())).into_iter().take(room));
         }
     }
 
@@ -160,7 +157,7 @@ impl Gather {
             carried.earlier = Some(narrative.to_owned());
         }
         for words in &carried.words {
-            self.terms.extend(value::words(&words.text).filter(|word| value::is_traceable(word)).map(str::to_owned));
+            self.terms.extend(traceable(&words.text));
         }
         self.known.extend(carried.names.iter().cloned());
         self.items.merge(std::mem::take(&mut carried.items));
@@ -341,6 +338,12 @@ impl Gather {
 /// Whether a message is part of a conversation, rather than what stands before it.
 const fn is_said(message: &Message<'_>) -> bool {
     matches!(message.author, Author::User | Author::Model | Author::Tool)
+}
+
+/// What a text names that may be found again in a call. The name in a tag that closes an element is no path.
+fn traceable(text: &str) -> Vec<String> {
+    let words = text.split("</").flat_map(value::words);
+    words.filter(|word| value::is_traceable(word)).map(str::to_owned).collect()
 }
 
 fn append(words: &mut String, more: &str) {

@@ -65,6 +65,20 @@ fn a_session_is_gathered() {
 }
 
 #[test]
+fn closing_tags_are_no_identifiers() {
+    let ledger = gathered(&serde_json::json!([
+        user("Use this in `web/app.tsx`: <TooltipTrigger><span>x</span></TooltipTrigger>"),
+        call(
+            "1",
+            "Edit",
+            &serde_json::json!({"file_path": "/w/web/app.tsx", "new_string": "<TooltipTrigger><span>x</span></TooltipTrigger>"})
+        ),
+        answer("1", "ok", false),
+    ]));
+    assert_eq!(ledger.names, ["web/app.tsx", "TooltipTrigger"]);
+}
+
+#[test]
 fn the_answer_put_behind_a_continuation_is_no_report() {
     let ledger = gathered(&serde_json::json!([
         user("Port the parser."),

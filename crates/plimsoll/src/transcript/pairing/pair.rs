@@ -63,7 +63,10 @@ impl<'t> Pairing<'t> {
                 self.responses.push(Response::default());
             }
         }
-        self.in_response = is_model;
+        // Entries of unknown roles are no part of what the model sees, and separate nothing.
+        if message.role != Role::Other {
+            self.in_response = is_model;
+        }
         for (at, block) in message.blocks.iter().enumerate() {
             match &block.kind {
                 BlockKind::ToolCall(call) => self.call(Met {

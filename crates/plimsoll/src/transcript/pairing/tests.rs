@@ -78,6 +78,15 @@ fn a_second_answer_belongs_to_the_call_too() {
 }
 
 #[test]
+fn an_entry_of_an_unknown_role_separates_no_response() {
+    let nameless = |ids: usize| Step::Calls { ids: vec![None; ids], thinks: false };
+    let result = Step::Results { ids: vec![None], text: false };
+    let with = of(&[calls(&[1]), Step::Unknown, nameless(2), result.clone()]);
+    let without = of(&[calls(&[1]), nameless(2), result]);
+    assert_eq!((with.answers()[0].call, without.answers()[0].call), ((0, 0), (0, 0)));
+}
+
+#[test]
 fn results_without_ids_answer_in_order() {
     let nameless = |count: usize| vec![None; count];
     let script = [
