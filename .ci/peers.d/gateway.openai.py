@@ -58,7 +58,14 @@ def responses():
     request = {"model": "gpt-4o", "input": history, "tools": [{"type": "function", **function}], "store": False}
     if made_up:
         request |= {"tool_choice": "none", "max_output_tokens": 24}
-    if streams():
+    streamed = streams()
+    if streamed and made_up:
+        # The SDK's helper needs fields of events that llama.cpp's server leaves out.
+        events = client.responses.create(**request, stream=True)
+        text = "".join(event.delta for event in events if event.type == "response.output_text.delta")
+        history.append({"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": text}]})
+        return text
+    if streamed:
         with client.responses.stream(**request) as stream:
             response = stream.get_final_response()
     else:
