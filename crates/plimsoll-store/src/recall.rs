@@ -6,6 +6,7 @@ use std::ops::{Range, RangeInclusive};
 use plimsoll::Bytes;
 use plimsoll::cap::RecallFooter;
 use plimsoll::id::{ArtifactId, RecallId, Record};
+use plimsoll::utf16::Utf16;
 
 use crate::body::ArchivedDocument;
 use crate::error::{Result, StoreError};
@@ -170,6 +171,27 @@ impl Recalled<'_> {
         }
     }
 
+    /// Tells whether it is a text in UTF-16. Bytes and pages of it are as they are stored, lines and matches are UTF-8.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub fn encoding(&self) -> Result<Option<Utf16>> {
+        match &self.source {
+            // The beginning alone is not verified, as no part is.
+            Source::Text { .. } => Ok(self.reader(0..reader::SAMPLE as u64)?.decoded()?.encoding()),
+            Source::Removed { .. } => Ok(None),
+        }
+    }
+
+    /// Begins to read all of it as text: as UTF-8, if it is in UTF-16.
+    fn text_reader(&self) -> Result<RecallReader<'_>> {
+        let reader = self.reader(0..self.size)?;
+        match &self.source {
+            Source::Text { .. } => reader.decoded(),
+            Source::Removed { .. } => Ok(reader),
+        }
+    }
+
     /// Begins to read a range of bytes in order, cut to what there is.
     ///
     /// # Errors
@@ -256,7 +278,8 @@ impl Recalled<'_> {
     /// Reads at most `length` bytes from `offset` on, ending where a character ends.
     ///
     /// Consecutive pages, each from the end of the one before, joined are the whole. A character longer than `length`
-    /// is cut, since nothing would be left otherwise.
+    /// is cut, since nothing would be left otherwise: pages of one byte are single bytes, whatever the text. Of a text in
+    /// [UTF-16](Self::encoding) a page holds the bytes as they are stored, and ends with a whole character of it.
     ///
     /// # Errors
     /// [`StoreError::PastEnd`] if `offset` is at or past the end, unless the whole is empty.
@@ -268,13 +291,18 @@ impl Recalled<'_> {
         let end = offset.saturating_add(length).min(self.size);
         let mut bytes = self.read(offset..end)?;
         if end < self.size {
-            bytes.truncate(last_boundary(&bytes));
+            let order = if offset == 0 && bytes.len() >= reader::SAMPLE { Utf16::of(&bytes) } else { self.encoding()? };
+            bytes.truncate(match order {
+                Some(order) => last_unit(&bytes, offset, order),
+                None => last_boundary(&bytes),
+            });
         }
         let range = offset..offset + bytes.len() as u64;
         Ok(Page { bytes, range, size: self.size })
     }
 
-    /// Reads lines, counted from 1, both ends included, with their line feeds. An end past the last line is cut.
+    /// Reads lines, counted from 1, both ends included, with their line feeds. An end past the last line is cut. Lines of a
+    /// text in [UTF-16](Self::encoding) are read as UTF-8.
     ///
     /// # Errors
     /// [`StoreError::PastEnd`] if the first line is past the last one.
@@ -302,7 +330,7 @@ impl Recalled<'_> {
         }
         // The line that the next byte is of, and whether it has begun.
         let (mut line, mut begun) = (1_u64, false);
-        let mut reader = self.reader(0..self.size)?;
+        let mut reader = self.text_reader()?;
         let mut buffer = vec![0; BLOCK];
         while line <= last {
             let length = reader.read(&mut buffer)?;
@@ -356,6 +384,18 @@ fn last_boundary(bytes: &[u8]) -> usize {
         return if needed > back + 1 && begun > 0 { begun } else { bytes.len() };
     }
     bytes.len()
+}
+
+/// Finds the last place at which a character of UTF-16 ends, in bytes that begin at `offset` and go on behind their end.
+fn last_unit(bytes: &[u8], offset: u64, order: Utf16) -> usize {
+    let even = bytes.len() - usize::try_from((offset + bytes.len() as u64) % 2).unwrap_or(0).min(bytes.len());
+    let last = bytes.get(..even).and_then(|bytes| bytes.last_chunk::<2>());
+    let high = last.is_some_and(|[first, second]| {
+        let high = if order == Utf16::Le { second } else { first };
+        high & 0xFC == 0xD8
+    });
+    let end = even - if high { 2 } else { 0 };
+    if end > 0 { end } else { bytes.len() }
 }
 
 #[cfg(test)]

@@ -6,6 +6,8 @@
 
 use std::ops::{ControlFlow, Range};
 
+use plimsoll::utf16::stored_bytes;
+
 use crate::error::Result;
 use crate::pattern::Pattern;
 use crate::recall::RecallReader;
@@ -28,7 +30,7 @@ const REMEMBERED: usize = 128 * 1024;
 pub(crate) struct Found<'a> {
     /// The number of the line, from 1.
     pub(crate) line: u64,
-    /// Where `text` begins in the content, in bytes.
+    /// Where `text` begins in the content as it is stored, in bytes.
     pub(crate) offset: u64,
     /// The line without its line feed, or a part of it.
     pub(crate) text: &'a [u8],
@@ -64,6 +66,8 @@ struct Scan<'p, V> {
     skipped: bool,
     /// Whether the buffer begins within a line.
     mid_line: bool,
+    /// Of a text that is stored in UTF-16: a place in the buffer, and which of the stored bytes that is.
+    stored: Option<(usize, u64)>,
 }
 
 /// How looking through a content went.
@@ -111,6 +115,8 @@ fn scan_within(
         any: false,
         skipped: false,
         mid_line: false,
+        // Behind the byte order mark.
+        stored: reader.encoding().map(|_| (0, 2)),
     };
     let mut in_pieces = false;
     loop {
@@ -158,6 +164,20 @@ fn scan_within(
 impl<V: FnMut(Found<'_>) -> ControlFlow<()>> Scan<'_, V> {
     fn bytes(&self, range: Range<usize>) -> &[u8] {
         self.buffer.get(range).unwrap_or_default()
+    }
+
+    /// Gives where a place in the buffer is in the content as it is stored.
+    fn offset(&mut self, at: usize) -> u64 {
+        let Some((known, stored)) = self.stored else {
+            return self.base + at as u64;
+        };
+        let stored = if at >= known {
+            stored + stored_bytes(self.bytes(known..at))
+        } else {
+            stored - stored_bytes(self.bytes(at..known))
+        };
+        self.stored = Some((at, stored));
+        stored
     }
 
     /// Gives the number of the line that begins at `at`.
@@ -310,7 +330,7 @@ impl<V: FnMut(Found<'_>) -> ControlFlow<()>> Scan<'_, V> {
     ) -> ControlFlow<()> {
         let gap = self.any && (self.skipped || part_of > self.given);
         (self.any, self.skipped) = (true, false);
-        let offset = self.base + range.start as u64;
+        let offset = self.offset(range.start);
         let text = self.buffer.get(range).unwrap_or_default();
         (self.visit)(Found { line, offset, text, cut, matches, gap })
     }
@@ -336,6 +356,10 @@ impl<V: FnMut(Found<'_>) -> ControlFlow<()>> Scan<'_, V> {
         self.skipped |= self.given < not_given;
         self.mid_line = in_pieces;
         let _ = self.number(keep.max(self.counted));
+        if self.stored.is_some() {
+            let stored = self.offset(keep);
+            self.stored = Some((0, stored));
+        }
         self.buffer.copy_within(keep..self.filled, 0);
         self.base += keep as u64;
         for at in [&mut self.filled, &mut self.done, &mut self.given, &mut self.counted] {

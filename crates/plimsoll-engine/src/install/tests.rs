@@ -96,6 +96,58 @@ fn files(agent: Agent) -> &'static [&'static str] {
     }
 }
 
+/// Installs with a store whose name takes quoting everywhere.
+fn install_with(house: &House, agent: Agent, store: Option<&str>) -> InstallPlan {
+    let program = Program::new("/opt/bin/plimsoll");
+    let program = store.map_or(program.clone(), |store| program.with_store(store).unwrap());
+    let plan = plan_install(agent, Scope::User, &program, &house.places).unwrap();
+    apply(&plan, &house.places).unwrap();
+    plan
+}
+
+#[test]
+fn a_store_is_named_in_every_command_and_such_commands_are_known_again() {
+    let store = "s3://bucket/o'neil's team";
+    for (_, agent) in Agent::ALL {
+        let house = House::new();
+        let before = everything(house.folder.path());
+        let first = install_with(&house, agent, Some(store));
+        for change in &first.changes {
+            let text = String::from_utf8(change.after.clone().unwrap()).unwrap();
+            assert_eq!(text.matches("plimsoll --store").count() + text.matches("\"--store\"").count(),
+                text.matches("/opt/bin/plimsoll").count(), "{text}");
+            assert!(text.contains(r"'s3://bucket/o'\\''neil'\\''s team'") || text.contains("\"s3://bucket/o'neil's team\""), "{text}");
+        }
+        assert!(!install_with(&house, agent, Some(store)).is_change(), "once is enough");
+        // Also where the files have changed since, and nothing is remembered of them.
+        fs::remove_dir_all(house.path(".local")).unwrap();
+        assert!(!install_with(&house, agent, Some(store)).is_change());
+        let without = install_with(&house, agent, None);
+        assert!(without.is_change());
+        let texts = without.changes.iter().map(|change| String::from_utf8(change.after.clone().unwrap()).unwrap());
+        assert!(texts.clone().all(|text| !text.contains("--store") && text.contains("/opt/bin/plimsoll")));
+        install_with(&house, agent, Some("/srv/store"));
+        let taken = house.uninstall(agent);
+        assert!(taken.calls.iter().all(|call| call.store.as_deref() == Some("/srv/store")), "{:?}", taken.calls);
+        let left = everything(house.folder.path());
+        let files = |files: &[(String, Vec<u8>)]| files.iter().filter(|(_, text)| text.windows(8).any(|w| w == b"plimsoll")).count();
+        assert_eq!((files(&left), before.len()), (0, 1));
+    }
+}
+
+#[test]
+fn options_that_somebody_added_stay_when_it_is_installed_again_and_go_when_it_is_taken_out() {
+    let house = House::new();
+    house.install(Agent::Claude);
+    let text = house.read(".claude/settings.json").replacen("plimsoll hook Pre", "plimsoll --log /x hook Pre", 1);
+    house.write(".claude/settings.json", &text);
+    let again = house.install(Agent::Claude);
+    assert!(house.read(".claude/settings.json").contains("--log /x"));
+    assert!(again.changes[0].notes[0].contains("options of its own"), "{:?}", again.changes[0].notes);
+    house.uninstall(Agent::Claude);
+    assert!(!house.read(".claude/settings.json").contains("plimsoll"));
+}
+
 #[test]
 fn what_was_installed_is_taken_out_byte_for_byte_whatever_the_file_looked_like() {
     for (_, agent) in Agent::ALL {

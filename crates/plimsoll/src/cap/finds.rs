@@ -15,7 +15,8 @@ const LINE: Range<usize> = 80..240;
 const AFTER: usize = 160;
 /// How many lines after a failure are shown with it if there is room: where it is, and what it points at.
 const FOLLOWING: usize = 3;
-/// How many there may be of a block that goes on, indented or after an empty line: what was expected, and what came.
+/// How many there may be of a block that goes on, indented or after an empty line: what was expected, and what came; or
+/// with hints.
 const BLOCK: usize = 10;
 /// How many lines before a failure may be shown with it.
 const BEFORE: usize = 2;
@@ -56,7 +57,9 @@ impl Find {
         let lines = lines.filter(move |line| full || line.ends_with(b"\n"));
         let mut lines: Vec<(u64, &[u8])> = (self.line + 1..).zip(lines).collect();
         let mut block = lines.split_off(lines.len().min(FOLLOWING));
-        let goes_on = |line: &[u8]| line.trim_ascii().is_empty() || is_indented(line);
+        // So git says what to do about it.
+        let hints = |line: &[u8]| line.starts_with(b"hint: ");
+        let goes_on = |line: &[u8]| line.trim_ascii().is_empty() || is_indented(line) || hints(line);
         block.truncate(block.iter().position(|(_, line)| !goes_on(line)).unwrap_or(block.len()));
         let show = |lines: Vec<(u64, &[u8])>| {
             lines.into_iter().map(|(line, text)| (line, shown_line(text, AFTER))).collect()
