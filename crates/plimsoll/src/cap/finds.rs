@@ -29,6 +29,12 @@ const TOLD_APART: usize = 4_096;
 const SPREAD: u64 = 4_096;
 /// How many of those that are told apart are known at a glance.
 const RECENT: usize = 1_024;
+/// The shortest word of digits to the base of 16 that is taken for a number, and the shortest group of one behind it.
+const HASH: usize = 6;
+const GROUP: usize = 4;
+/// How many lines there must be like one that is shown elsewhere for them to be told, and of how many such lines it is.
+const FLOOD: u64 = 5;
+const FLOODS: usize = 3;
 /// How many lines may turn out too long for the room that is left before no more are tried.
 const TOO_LONG: usize = 8;
 
@@ -246,9 +252,7 @@ impl Finds {
         };
         let several = self.kept.iter().map(candidates).sum::<usize>().clamp(1, 4);
         let longest = (most / several).clamp(LINE.start, LINE.end);
-        // Once not every line was looked at, there may be more that are like it.
-        let sampled = self.told.iter().any(|(told, _)| *told == TOLD_APART);
-        let and = if sampled { "and at least" } else { "and" };
+        let and = if self.is_sampled() { "and at least" } else { "and" };
         let mut chosen: Vec<Shown> = Vec::new();
         let mut left = most;
         for (first, last) in self.kept.iter().rev() {
@@ -278,6 +282,37 @@ impl Finds {
         self.add_following(&mut chosen, within, left);
         chosen.sort_by_key(|shown| (shown.line, shown.at));
         chosen
+    }
+
+    /// Says of which lines that are shown outside a range there are many more, the most frequent first; in at most so many
+    /// bytes. Nothing if there are none.
+    pub(super) fn floods(&self, within: &Range<u64>, most: usize) -> String {
+        let lines: HashMap<u64, u64> = self
+            .kept
+            .iter()
+            .flat_map(|(first, last)| first.iter().chain(last))
+            .filter(|find| !within.contains(&find.at))
+            .map(|find| (find.at, find.line))
+            .collect();
+        let more = self.seen.iter().filter_map(|(times, at)| Some((times.checked_sub(1)?, *lines.get(at)?)));
+        let mut floods: Vec<(u64, u64)> = more.filter(|(more, _)| *more >= FLOOD).collect();
+        floods.sort_unstable_by_key(|(more, line)| (std::cmp::Reverse(*more), *line));
+        floods.truncate(FLOODS);
+        let least = if self.is_sampled() { "at least " } else { "" };
+        while !floods.is_empty() {
+            let each = floods.iter().map(|(more, line)| format!("{least}{more} more like line {line}"));
+            let text = format!("[plimsoll: of lines that stand out there are {}]\n", each.collect::<Vec<_>>().join(", "));
+            if text.len() <= most {
+                return text;
+            }
+            floods.pop();
+        }
+        String::new()
+    }
+
+    /// Whether not every line was looked at: there may be more that are like one.
+    fn is_sampled(&self) -> bool {
+        self.told.iter().any(|(told, _)| *told == TOLD_APART)
     }
 
     fn add_following(&self, chosen: &mut Vec<Shown>, within: &Range<u64>, mut left: usize) {
@@ -356,30 +391,59 @@ fn mix(hash: u64, word: u64) -> u64 {
     hash ^ hash >> 32
 }
 
-/// What lines have in common that differ in numbers only.
+/// What lines have in common that differ in numbers only, also in ones to the base of 16.
 fn alike(line: &[u8]) -> u64 {
+    let line = line.get(..LINE.end).unwrap_or(line);
     let mut kept = [0; LINE.end];
-    let mut size = 0;
-    let keep = |bytes: &[u8], kept: &mut [u8; LINE.end], size: &mut usize| {
-        for byte in bytes {
-            if let Some(place) = kept.get_mut(*size) {
+    let (mut size, mut at) = (0, 0);
+    while let Some(rest) = line.get(at..)
+        && let Some(byte) = rest.first()
+    {
+        if let Some(word) = rest.first_chunk::<8>()
+            && digits(u64::from_le_bytes(*word)) == 0
+        {
+            if let Some(place) = kept.get_mut(size..size + word.len()) {
+                place.copy_from_slice(word);
+            }
+            (size, at) = (size + word.len(), at + word.len());
+        } else if byte.is_ascii_digit() {
+            let (before, number) = number_at(line, at);
+            // Letters of it that came before its first digit.
+            size -= before;
+            at += number;
+        } else {
+            if let Some(place) = kept.get_mut(size) {
                 *place = *byte;
             }
-            *size += usize::from(!byte.is_ascii_digit());
-        }
-    };
-    let (words, rest) = line.get(..LINE.end).unwrap_or(line).as_chunks::<8>();
-    for word in words {
-        if digits(u64::from_le_bytes(*word)) != 0 {
-            keep(word, &mut kept, &mut size);
-        } else if let Some(place) = kept.get_mut(size..size + word.len()) {
-            place.copy_from_slice(word);
-            size += word.len();
+            (size, at) = (size + 1, at + 1);
         }
     }
-    keep(rest, &mut kept, &mut size);
     let hash = XxHash3_128::oneshot(kept.get(..size).unwrap_or_default());
     u64::try_from(hash >> 64).unwrap_or_default()
+}
+
+/// How much of a number stands before its first digit, and how much from there on: of an address, a hash or an UUID, all of
+/// it; else its digits.
+fn number_at(line: &[u8], at: usize) -> (usize, usize) {
+    let (before, rest) = line.split_at_checked(at).unwrap_or((line, &[]));
+    let run = |bytes: &[u8]| bytes.iter().take_while(|byte| byte.is_ascii_alphanumeric()).count();
+    let hex = |bytes: Option<&[u8]>| bytes.is_some_and(|bytes| bytes.iter().all(u8::is_ascii_hexdigit));
+    let letters = before.iter().rev().take_while(|byte| byte.is_ascii_alphabetic()).count();
+    let mut end = run(rest);
+    let word = line.get(at - letters..at + end);
+    let address = word.and_then(|word| word.strip_prefix(b"0x")).is_some_and(|digits| hex(Some(digits)));
+    if address || letters + end >= HASH && hex(word) {
+        // The groups of an UUID.
+        while let Some(group) = rest.get(end..).and_then(|rest| rest.strip_prefix(b"-"))
+            && let size = run(group)
+            && size >= GROUP
+            && hex(group.get(..size))
+        {
+            end += 1 + size;
+        }
+        return (letters, end);
+    }
+    (0, rest.iter().take_while(|byte| byte.is_ascii_digit()).count())
 }
 
 /// All bits of those of eight bytes that are ASCII digits.
@@ -410,6 +474,14 @@ mod tests {
         let line = |number: u64| format!("worker {number} of 2026-01-02 failed at {number}.5 ms: é/:;<=9");
         assert_eq!(alike(line(7).as_bytes()), alike(line(123_456_789).as_bytes()));
         assert_eq!(alike_at_a_glance(line(7).as_bytes()), alike_at_a_glance(line(8).as_bytes()));
+        let job = |id: &str| alike(format!("job {id} failed at 0x{id}").as_bytes());
+        let uuid = |id: &str| alike(format!("error: {id}: gone").as_bytes());
+        assert_eq!(job("b222008a05a6"), job("cd44b8"));
+        assert_eq!(job("b222008a05a6"), job("1"), "numbers are numbers to whatever base");
+        assert_eq!(uuid("2345f080-4900-dffa-beef-00aabbccddee"), uuid("12345678-abcd-ef01-1a2b-112233445566"));
+        for (one, other) in [("step 2a", "step 2b"), ("a1.c", "b1.c"), ("face1234z", "fade1234z"), ("0x1g", "0x1h")] {
+            assert_ne!(alike(one.as_bytes()), alike(other.as_bytes()), "{one} {other}");
+        }
         for other in [
             "",
             "worker",
@@ -471,6 +543,23 @@ mod tests {
         note(&mut finds, 1_000_000, 10, 30, Weight::Failure, "error:");
         let shown = finds.choose(&(900_000..u64::MAX), 2_048);
         assert_eq!(shown.iter().filter(|shown| shown.text.contains("error")).count(), 30);
+    }
+
+    #[test]
+    fn of_a_flood_that_begins_where_it_is_shown_the_count_is_told() {
+        let mut finds = Finds::new(8 * 1024, Label::Line);
+        for nth in 0..1_000_u64 {
+            let text = if nth % 9 == 1 { format!("error: full {nth}") } else { format!("error: late at 0xab{nth:x}") };
+            let noted = Noted { at: nth * 10, weight: Weight::Failure, text: text.as_bytes(), before: b"", after: b"" };
+            finds.note(&noted, || nth + 1);
+        }
+        let says = "[plimsoll: of lines that stand out there are 888 more like line 1, 110 more like line 2]\n";
+        assert_eq!(finds.floods(&(100..9_000), 200), says);
+        assert!(finds.floods(&(100..9_000), 80).ends_with("888 more like line 1]\n"));
+        assert_eq!(finds.floods(&(100..9_000), 10), "");
+        // Where its first line is left out, that one is shown with the count.
+        assert!(!finds.floods(&(5..9_000), 200).contains("like line 2"));
+        assert!(finds.choose(&(5..9_000), 200)[0].text.ends_with("error: full 1 (and 110 like it)\n"));
     }
 
     #[test]

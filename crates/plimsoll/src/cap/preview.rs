@@ -248,7 +248,11 @@ fn middle(seen: &Seen<'_>, kind: Kind, (limit, room): (usize, usize), left_out: 
     let trouble = || {
         let finds = &found.passed.finds;
         let (least, count) = (if finds.more { "at least " } else { "" }, finds.count);
-        lines(format!("[plimsoll: lines left out that stand out, of {least}{count} in all]\n"))
+        let heading = format!("[plimsoll: lines left out that stand out, of {least}{count} in all]\n");
+        // A flood of lines that begins where it is shown is told in a line, and takes no more room.
+        let floods = finds.floods(left_out, quarter.saturating_sub(closing) / 2);
+        let most = quarter.saturating_sub(heading.len() + closing + floods.len());
+        Middle { structure: floods, lines: finds.choose(left_out, most), heading, ..Middle::default() }
     };
     // Beside a structure, what stands out has a part of the room; what it does not need, the structure has.
     let beside = |share: usize| {
@@ -289,7 +293,8 @@ fn middle(seen: &Seen<'_>, kind: Kind, (limit, room): (usize, usize), left_out: 
             let heading = "[plimsoll: the structure of the first value]\n";
             let first = found.json.as_ref().and_then(|json| outline(json, quarter.saturating_sub(heading.len())));
             let first = first.map(|(outline, _)| [heading, &outline].concat());
-            Middle { structure: first.unwrap_or_default(), ..trouble() }
+            let lines = trouble();
+            Middle { structure: first.unwrap_or_default() + &lines.structure, ..lines }
         }
         Kind::Table => {
             let header = screen::shown_line(&rows::header(seen.head), room / 8);
