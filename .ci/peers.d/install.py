@@ -257,7 +257,8 @@ def claude():
     ask("Go on.", "--resume", session, tool=("mcp__plimsoll__recall", {"id": identity, "lines": "2000:2001"}))
     holds("2000\n2001\n[lines 2000-2001]" in model.results()[-1], "claude: and the MCP server recalls from it",
           model.results()[-1][-300:])
-    holds("with the store " + store in house.plimsoll("doctor", check=False), "claude: doctor tells of the store")
+    seen = house.plimsoll("doctor", check=False)
+    holds("with the store " + store.replace("'", "%27") in seen, "claude: doctor tells of the store", seen)
     house.plimsoll("uninstall", "claude", "--apply")
     holds(house.read(".claude", "settings.json") == settings, "claude: the settings are as before again")
 

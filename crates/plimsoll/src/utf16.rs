@@ -235,7 +235,8 @@ mod tests {
         };
         let random: Vec<u8> = [0xFF, 0xFE].into_iter().chain((0..60_000).map(|_| next())).collect();
         assert_eq!(Utf16::of(&random), None);
-        for text in ["日本語のテキスト\r\n".repeat(99), "Ünïcode 😀\n".repeat(99), "ok".to_owned(), String::new()] {
+        for text in ["日本語のテキスト\r\n".repeat(99), "Ünïcode 😀\n".repeat(99), "ok".to_owned(), String::new()]
+        {
             for order in Utf16::ALL {
                 assert_eq!(Utf16::of(&encoded(order, &text)), Some(order), "{text}");
             }
@@ -250,7 +251,10 @@ mod tests {
         let stored = encoded(Utf16::Le, "a😀b");
         let of = |from: usize, to: usize| Utf16::Le.decode_part(&stored[from..to], from as u64);
         assert_eq!((of(0, 10), of(1, 10), of(2, 10)), ("a😀b".into(), "a😀b".into(), "a😀b".into()));
-        assert_eq!((of(3, 10), of(4, 10), of(6, 10), of(7, 10)), ("😀b".into(), "😀b".into(), "b".into(), "b".into()));
+        assert_eq!(
+            (of(3, 10), of(4, 10), of(6, 10), of(7, 10)),
+            ("😀b".into(), "😀b".into(), "b".into(), "b".into())
+        );
         assert_eq!((of(0, 6), of(0, 9), of(0, 1)), ("a".into(), "a😀".into(), String::new()));
     }
 }

@@ -247,7 +247,10 @@ fn a_store_that_is_named_is_written_into_every_command_and_used_by_it() {
     let recalled = bench.run(["recall", "s1/toolu_1", "--store", &store, "--lines", "2"]);
     assert_eq!(recalled.code(0).out(), "a line\n");
     let doctor = with_home(&bench, &["doctor", "--json"]).out();
-    assert!(doctor.contains(&format!("installed in claude, and calls this program, with the store {store}")), "{doctor}");
+    assert!(
+        doctor.contains(&format!("installed in claude, and calls this program, with the store {store}")),
+        "{doctor}"
+    );
     // What was changed since is taken out all the same.
     let path = bench.path("home/.claude/settings.json");
     let changed = fs::read_to_string(&path).unwrap().replacen('{', "{\n  \"a\": 1,", 1);

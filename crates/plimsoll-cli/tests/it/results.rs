@@ -59,7 +59,10 @@ fn a_result_in_utf_16_is_shown_and_searched_as_text_and_given_back_as_it_was() {
     let raw: Vec<u8> = std::iter::once(0xFEFF).chain(text.encode_utf16()).flat_map(u16::to_le_bytes).collect();
     let capped = bench.pipe(["cap", "--max-bytes", "4KiB", "--session", "s", "--call", "c", "--tool", "Bash"], &raw);
     let shown = capped.code(0).out();
-    assert!(shown.contains("2500: error[E0308]: mismatched") && shown.contains("in UTF-16LE (shown as UTF-8)"), "{shown}");
+    assert!(
+        shown.contains("2500: error[E0308]: mismatched") && shown.contains("in UTF-16LE (shown as UTF-8)"),
+        "{shown}"
+    );
     assert_eq!(bench.run(["recall", "s/c"]).code(0).bytes(), raw);
     let page = bench.run(["recall", "s/c", "--offset", "2", "--length", "27"]);
     assert_eq!(page.code(0).bytes(), &raw[2..28]);

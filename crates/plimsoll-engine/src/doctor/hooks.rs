@@ -33,7 +33,8 @@ fn judged(name: &str, agent: Agent, scope: Scope, places: &InstallPlaces, progra
         Scope::Project => (" of this project", " --scope project"),
     };
     let again = format!("plimsoll install {name}{option} --apply");
-    let failed = |error: InstallError| vec![Check::fail(AREA, format!("{name}{whose}: {error}"), "mend the file it names")];
+    let failed =
+        |error: InstallError| vec![Check::fail(AREA, format!("{name}{whose}: {error}"), "mend the file it names")];
     let taken = match plan_uninstall(agent, scope, places) {
         Ok(taken) => taken,
         Err(error) => return failed(error),
@@ -47,7 +48,9 @@ fn judged(name: &str, agent: Agent, scope: Scope, places: &InstallPlaces, progra
     stores.sort_unstable();
     stores.dedup();
     let store = stores.iter().flatten().next().copied();
-    let again = store.map_or(again.clone(), |store| format!("plimsoll --store '{}' install {name}{option} --apply", store.replace('\'', r"'\''")));
+    let again = store.map_or(again.clone(), |store| {
+        format!("plimsoll --store '{}' install {name}{option} --apply", store.replace('\'', r"'\''"))
+    });
     let as_it_is = match store {
         Some(store) => Program::new(program).with_store(store),
         None => Ok(Program::new(program)),
@@ -169,7 +172,11 @@ mod tests {
         insta::assert_snapshot!(home.told(&mine), @"Ok hooks: installed in claude, and calls this program, with the store s3://bucket/plimsoll");
         insta::assert_snapshot!(home.told(&other), @"Warn hooks: what is installed in claude calls another program, ~/bin/plimsoll → plimsoll --store 's3://bucket/plimsoll' install claude --apply");
         let settings = home.0.path().join("home/.claude/settings.json");
-        let text = fs::read_to_string(&settings).unwrap().replacen("--store s3://bucket/plimsoll ", "--store /var/plimsoll ", 1);
+        let text = fs::read_to_string(&settings).unwrap().replacen(
+            "--store s3://bucket/plimsoll ",
+            "--store /var/plimsoll ",
+            1,
+        );
         fs::write(&settings, text).unwrap();
         insta::assert_snapshot!(home.told(&mine), @"Warn hooks: what is installed in claude uses several stores: /var/plimsoll, s3://bucket/plimsoll → plimsoll --store '/var/plimsoll' install claude --apply");
     }

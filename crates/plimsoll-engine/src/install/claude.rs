@@ -134,7 +134,8 @@ pub(super) fn add_server(
             Some(Update::Leave) => note = Some("is there already, with options of its own: left as it is"),
             Some(Update::Nothing) => {}
             Some(Update::Replace) => {
-                let wanted = ["command", "args"].into_iter().filter_map(|key| Some((there.get(key)?, entry.get(key)?)));
+                let wanted =
+                    ["command", "args"].into_iter().filter_map(|key| Some((there.get(key)?, entry.get(key)?)));
                 let changed = wanted.filter(|(value, wanted)| {
                     !value.text().zip(wanted.as_str()).is_some_and(|(text, wanted)| text.is(wanted))
                 });

@@ -268,13 +268,20 @@ pub fn plan_uninstall(agent: Agent, scope: Scope, places: &InstallPlaces) -> Res
         };
         plan.calls.extend(std::mem::take(&mut edited.calls).into_iter().map(called));
         if let Some(record) = record {
-            plan.changes.push(file.change(record.before, Vec::new()));
+            plan.changes.push(file.change(record.before.map(|before| without(before, part)), Vec::new()));
             continue;
         }
         removed?;
         plan.changes.push(file.change(Some(edited.text), edited.notes));
     }
     Ok(plan)
+}
+
+/// What stood in a file before, without calls of ours: what it was changed for by others between two installations is
+/// remembered with what the first one added.
+fn without(before: Vec<u8>, part: Part) -> Vec<u8> {
+    let mut edited = Edited::new(&before);
+    if remove(&mut edited, part).is_ok() && !edited.calls.is_empty() { edited.text } else { before }
 }
 
 fn about(path: &std::path::Path, error: InstallError) -> InstallError {
@@ -288,7 +295,8 @@ fn add(edited: &mut Edited, part: Part, program: &Program) -> Result<(), Install
             claude::add_status_line(edited, program)
         }
         Part::ClaudeServers => {
-            let entry = serde_json::json!({ "type": "stdio", "command": program.text(), "args": program.server_arguments() });
+            let entry =
+                serde_json::json!({ "type": "stdio", "command": program.text(), "args": program.server_arguments() });
             claude::add_server(edited, "mcpServers", &entry, program)
         }
         Part::CodexHooks => claude::add_hooks(edited, CODEX, program),

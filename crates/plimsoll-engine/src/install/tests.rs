@@ -113,9 +113,16 @@ fn a_store_is_named_in_every_command_and_such_commands_are_known_again() {
         let first = install_with(&house, agent, Some(store));
         for change in &first.changes {
             let text = String::from_utf8(change.after.clone().unwrap()).unwrap();
-            assert_eq!(text.matches("plimsoll --store").count() + text.matches("\"--store\"").count(),
-                text.matches("/opt/bin/plimsoll").count(), "{text}");
-            assert!(text.contains(r"'s3://bucket/o'\\''neil'\\''s team'") || text.contains("\"s3://bucket/o'neil's team\""), "{text}");
+            assert_eq!(
+                text.matches("plimsoll --store").count() + text.matches("\"--store\"").count(),
+                text.matches("/opt/bin/plimsoll").count(),
+                "{text}"
+            );
+            assert!(
+                text.contains(r"'s3://bucket/o'\\''neil'\\''s team'")
+                    || text.contains("\"s3://bucket/o'neil's team\""),
+                "{text}"
+            );
         }
         assert!(!install_with(&house, agent, Some(store)).is_change(), "once is enough");
         // Also where the files have changed since, and nothing is remembered of them.
@@ -129,9 +136,26 @@ fn a_store_is_named_in_every_command_and_such_commands_are_known_again() {
         let taken = house.uninstall(agent);
         assert!(taken.calls.iter().all(|call| call.store.as_deref() == Some("/srv/store")), "{:?}", taken.calls);
         // But for copies of files that were there, as far as anybody remembers.
-        let left = everything(house.folder.path()).into_iter().filter(|(path, _)| !path.ends_with("-backup"));
+        let left = everything(house.folder.path()).into_iter().filter(|(path, _)| !path.contains("-backup"));
         let ours = |text: &[u8]| String::from_utf8_lossy(text).contains("plimsoll");
         assert_eq!(left.filter(|(_, text)| ours(text)).collect::<Vec<_>>(), []);
+    }
+}
+
+#[test]
+fn what_was_installed_twice_with_a_change_between_is_taken_out_all_the_same() {
+    for (_, agent) in Agent::ALL {
+        let house = House::new();
+        house.install(agent);
+        for change in plan_uninstall(agent, Scope::User, &house.places).unwrap().changes {
+            let end = if change.path.extension().is_some_and(|end| end == "toml") { "a = 1\n" } else { "" };
+            let text = fs::read_to_string(&change.path).unwrap();
+            fs::write(&change.path, format!("{end}{text}\n")).unwrap();
+        }
+        install_with(&house, agent, Some("/srv/store"));
+        house.uninstall(agent);
+        let taken = plan_uninstall(agent, Scope::User, &house.places).unwrap();
+        assert!(!taken.is_change() && taken.calls.is_empty(), "{:?}", taken.calls);
     }
 }
 

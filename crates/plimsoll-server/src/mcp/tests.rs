@@ -101,7 +101,11 @@ fn a_result_in_utf_16_is_answered_as_text_in_pages_that_join_and_stay_within_bou
             let footer = plimsoll::cap::RecallFooter::parse(footer).unwrap();
             // The line feed before what is said is the page's own, if its last line is whole.
             whole.push_str(page);
-            whole.push_str(if page.ends_with('😀') && page.lines().last() == content.lines().next() { "\n" } else { "" });
+            whole.push_str(if page.ends_with('😀') && page.lines().last() == content.lines().next() {
+                "\n"
+            } else {
+                ""
+            });
             offset = footer.bytes.end;
             if offset == footer.size {
                 break;

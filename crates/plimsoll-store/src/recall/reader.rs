@@ -24,12 +24,30 @@ pub struct RecallReader<'r> {
 
 #[derive(Debug)]
 enum Source<'r> {
-    Text { reader: Box<dyn Reader + 'r>, left: u64 },
-    Removed { document: &'r ArchivedDocument<'r>, to_come: VecDeque<Range<u64>>, piece: Vec<u8>, at: usize },
+    Text {
+        reader: Box<dyn Reader + 'r>,
+        left: u64,
+    },
+    Removed {
+        document: &'r ArchivedDocument<'r>,
+        to_come: VecDeque<Range<u64>>,
+        piece: Vec<u8>,
+        at: usize,
+    },
     /// What was read to see how a text is encoded, up to its end, and the rest.
-    Begun { start: Vec<u8>, at: usize, rest: Box<RecallReader<'r>> },
+    Begun {
+        start: Vec<u8>,
+        at: usize,
+        rest: Box<RecallReader<'r>>,
+    },
     /// A text in UTF-16, as UTF-8.
-    Decoded { raw: Box<RecallReader<'r>>, decoder: Decoder, text: String, at: usize, ended: bool },
+    Decoded {
+        raw: Box<RecallReader<'r>>,
+        decoder: Decoder,
+        text: String,
+        at: usize,
+        ended: bool,
+    },
 }
 
 impl<'r> RecallReader<'r> {

@@ -226,7 +226,8 @@ fn utf16(text: &str) -> Vec<u8> {
 #[test]
 fn lines_and_matches_in_utf_16_are_read_as_utf_8_and_offsets_are_those_of_the_stored_bytes() {
     let store = Store::memory();
-    let text: String = (1..=60_000).map(|n| format!("línea {n} 😀 {}\n", if n % 20_000 == 0 { "error" } else { "" })).collect();
+    let text: String =
+        (1..=60_000).map(|n| format!("línea {n} 😀 {}\n", if n % 20_000 == 0 { "error" } else { "" })).collect();
     let raw = utf16(&text);
     let id = put(&store, &raw);
     let recalled = store.open_recall(&id).unwrap();
@@ -235,15 +236,16 @@ fn lines_and_matches_in_utf_16_are_read_as_utf_8_and_offsets_are_those_of_the_st
     assert_eq!(String::from_utf8(recalled.lines(2..=3).unwrap()).unwrap(), "línea 2 😀 \nlínea 3 😀 \n");
     let mut found = Vec::new();
     let pattern = Pattern::regex("^línea .* error$").unwrap();
-    recalled.grep(&pattern, 1, |line| {
-        let at = usize::try_from(line.offset).unwrap();
-        let page = recalled.page(line.offset, 20).unwrap();
-        assert_eq!(page.bytes, raw[at..at + 20]);
-        assert!(line.text.starts_with(Utf16::Le.decode_part(&page.bytes, line.offset).as_bytes()));
-        found.push((line.line, line.matches));
-        std::ops::ControlFlow::Continue(())
-    })
-    .unwrap();
+    recalled
+        .grep(&pattern, 1, |line| {
+            let at = usize::try_from(line.offset).unwrap();
+            let page = recalled.page(line.offset, 20).unwrap();
+            assert_eq!(page.bytes, raw[at..at + 20]);
+            assert!(line.text.starts_with(Utf16::Le.decode_part(&page.bytes, line.offset).as_bytes()));
+            found.push((line.line, line.matches));
+            std::ops::ControlFlow::Continue(())
+        })
+        .unwrap();
     let near = |n| [(n - 1, false), (n, true), (n + 1, false)];
     assert_eq!(found, [near(20_000).as_slice(), &near(40_000), &near(60_000)[..2]].concat());
     let page = store.search_page(&Pattern::literal("60000 😀 error").unwrap(), None, PAGE).unwrap();

@@ -301,7 +301,8 @@ impl Finds {
         let least = if self.is_sampled() { "at least " } else { "" };
         while !floods.is_empty() {
             let each = floods.iter().map(|(more, line)| format!("{least}{more} more like line {line}"));
-            let text = format!("[plimsoll: of lines that stand out there are {}]\n", each.collect::<Vec<_>>().join(", "));
+            let text =
+                format!("[plimsoll: of lines that stand out there are {}]\n", each.collect::<Vec<_>>().join(", "));
             if text.len() <= most {
                 return text;
             }
@@ -549,8 +550,10 @@ mod tests {
     fn of_a_flood_that_begins_where_it_is_shown_the_count_is_told() {
         let mut finds = Finds::new(8 * 1024, Label::Line);
         for nth in 0..1_000_u64 {
-            let text = if nth % 9 == 1 { format!("error: full {nth}") } else { format!("error: late at 0xab{nth:x}") };
-            let noted = Noted { at: nth * 10, weight: Weight::Failure, text: text.as_bytes(), before: b"", after: b"" };
+            let text =
+                if nth % 9 == 1 { format!("error: full {nth}") } else { format!("error: late at 0xab{nth:x}") };
+            let noted =
+                Noted { at: nth * 10, weight: Weight::Failure, text: text.as_bytes(), before: b"", after: b"" };
             finds.note(&noted, || nth + 1);
         }
         let says = "[plimsoll: of lines that stand out there are 888 more like line 1, 110 more like line 2]\n";

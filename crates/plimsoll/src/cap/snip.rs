@@ -247,7 +247,8 @@ mod tests {
         let mut seen: Vec<Option<String>> = Vec::new();
         for limit in (0..=400).rev() {
             let notes = notes(Bytes(9_000), &naming);
-            let cut = classic(text.as_bytes(), text.as_bytes(), |head, tail| (9_000 - head - tail) as u64, limit, &notes);
+            let cut =
+                classic(text.as_bytes(), text.as_bytes(), |head, tail| (9_000 - head - tail) as u64, limit, &notes);
             assert!(cut.text.len() <= limit);
             let step = parts(&cut.text).map(|(_, removed, note, _)| {
                 assert_eq!(removed, cut.removed);

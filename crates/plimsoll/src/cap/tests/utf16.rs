@@ -26,7 +26,11 @@ fn a_log_in_utf_16_is_shown_as_a_log_and_its_encoding_is_said() {
         assert!(shown.starts_with("10:00:00 step 1 of the build\n10:00:00 step 2"), "{shown}");
         assert!(shown.contains("\n1500: 10:00:00 error: it brök 😀\n"), "{shown}");
         assert!(shown.ends_with("step 3000 of the build\n"), "{shown}");
-        assert!(shown.contains(&format!("log in {} (shown as UTF-8), {} bytes, 3000 lines", order.name(), raw.len())));
+        assert!(shown.contains(&format!(
+            "log in {} (shown as UTF-8), {} bytes, 3000 lines",
+            order.name(),
+            raw.len()
+        )));
         assert_eq!((capped.kind, capped.lines, capped.bytes), (Kind::Log, 3_000, Bytes::from(raw.len())));
         // A result within its cap is as it was, and known for what it is.
         let whole = cap(&raw, &Policy::new(Bytes(1 << 20)), &Naming::unsaved());
