@@ -226,8 +226,8 @@ fn utf16(text: &str) -> Vec<u8> {
 #[test]
 fn lines_and_matches_in_utf_16_are_read_as_utf_8_and_offsets_are_those_of_the_stored_bytes() {
     let store = Store::memory();
-    let text: String =
-        (1..=60_000).map(|n| format!("línea {n} 😀 {}\n", if n % 20_000 == 0 { "error" } else { "" })).collect();
+    let line = |n: usize| format!("línea {n} 😀 {}\n", if n.is_multiple_of(20_000) { "error" } else { "" });
+    let text: String = (1..=60_000).map(line).collect();
     let raw = utf16(&text);
     let id = put(&store, &raw);
     let recalled = store.open_recall(&id).unwrap();
