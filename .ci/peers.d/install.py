@@ -245,6 +245,23 @@ def claude():
     holds(house.read(".claude", "settings.json") == settings, "claude: the settings are as before, byte for byte")
     holds("plimsoll" not in house.run(program, "mcp", "list").stdout, "claude: the MCP server is gone")
 
+    # A store that takes quoting, named in the commands.
+    store = "file://" + house.path("it's a store").replace(" ", "%20")
+    house.plimsoll("install", "claude", "--store", store, "--apply")
+    servers = house.run(program, "mcp", "list").stdout
+    holds("plimsoll" in servers and "Connected" in servers, "claude: the MCP server with a store is connected", servers)
+    session = ask("Count.", tool=("Bash", {"command": "seq 1 5000", "description": "x"}))["session_id"]
+    identity = re.search(r"recall id ([^\s;\]]+)", model.results()[-1]).group(1)
+    whole = house.plimsoll("recall", identity, "--store", store)
+    holds(whole.strip() == "\n".join(map(str, range(1, 5001))), "claude: the hook stores in the store that is named")
+    ask("Go on.", "--resume", session, tool=("mcp__plimsoll__recall", {"id": identity, "lines": "2000:2001"}))
+    holds("2000\n2001\n[lines 2000-2001]" in model.results()[-1], "claude: and the MCP server recalls from it",
+          model.results()[-1][-300:])
+    seen = house.plimsoll("doctor", check=False)
+    holds("with the store " + store.replace("'", "%27") in seen, "claude: doctor tells of the store", seen)
+    house.plimsoll("uninstall", "claude", "--apply")
+    holds(house.read(".claude", "settings.json") == settings, "claude: the settings are as before again")
+
 
 def codex():
     house, model = House("codex"), Model()
@@ -279,6 +296,15 @@ def codex():
     holds("plimsoll" not in house.read(".codex", "config.toml"), "codex: the MCP server is gone")
     holds(not os.path.exists(house.path("home", ".codex", "hooks.json")), "codex: the hooks are gone")
 
+    house.plimsoll("install", "codex", "--store", "file://" + house.path("it's a store").replace(" ", "%20"), "--apply")
+    model.tool = (name, {"id": "s1/c1", "lines": "1000:1001"})
+    done = ask()
+    holds("line 1000" not in "".join(model.results()), "codex: the MCP server looks in the store that is named",
+          done.stdout[-800:] + done.stderr[-800:])
+    house.plimsoll("uninstall", "codex", "--apply")
+    holds(house.read(".codex", "config.toml").startswith(config) and "plimsoll" not in house.read(".codex", "config.toml"),
+          "codex: and is gone again")
+
 
 def opencode():
     house = House("opencode")
@@ -289,6 +315,10 @@ def opencode():
     done = house.run(program, "mcp", "list", check=False)
     seen = done.stdout + done.stderr
     holds("plimsoll" in seen and "connected" in seen, "opencode: the MCP server is connected", seen)
+    house.plimsoll("install", "opencode", "--store", "file://" + house.path("it's a store").replace(" ", "%20"), "--apply")
+    done = house.run(program, "mcp", "list", check=False)
+    seen = done.stdout + done.stderr
+    holds("plimsoll" in seen and "connected" in seen, "opencode: with a store it is connected, too", seen)
     house.plimsoll("uninstall", "opencode", "--apply")
     # The program itself adds a "$schema" to its file when it starts: then only our parts go.
     left = house.read(".config", "opencode", "opencode.jsonc")

@@ -5,11 +5,13 @@
 use libfuzzer_sys::fuzz_target;
 use plimsoll::Bytes;
 use plimsoll::cap::{Kind, Marker, RecallFooter, Saved, cap_recalled};
+use plimsoll::utf16::Utf16;
 
 fuzz_target!(|input: (u8, u64, u64, Option<(u64, u64)>, u64, bool, Option<&str>, &str)| {
     let (kind, bytes, lines, left_out, first, whole, path, text) = input;
     let marker = Marker {
         kind: Kind::ALL[usize::from(kind) % Kind::ALL.len()],
+        encoding: [None, Some(Utf16::Le), Some(Utf16::Be)][usize::from(kind) % 3],
         bytes: Bytes(bytes),
         lines,
         left_out: left_out.map(|(start, end)| start..end),

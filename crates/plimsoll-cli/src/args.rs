@@ -285,7 +285,7 @@ pub(crate) struct RecallArgs {
     /// From this byte on; alone, one page of 48 KiB
     #[arg(long, value_name = "BYTE")]
     pub(crate) offset: Option<u64>,
-    /// At most this many bytes, ending on a character
+    /// At most this many bytes, ending on a character; fewer bytes than a character has give a part of it
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) length: Option<u64>,
     /// These lines, counted from 1, the last included; or one

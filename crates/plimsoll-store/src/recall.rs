@@ -6,15 +6,18 @@ use std::ops::{Range, RangeInclusive};
 use plimsoll::Bytes;
 use plimsoll::cap::RecallFooter;
 use plimsoll::id::{ArtifactId, RecallId, Record};
+use plimsoll::utf16::Utf16;
 
 use crate::body::ArchivedDocument;
 use crate::error::{Result, StoreError};
 use crate::results::ResultMeta;
 use crate::store::Store;
 
+mod boundary;
 mod grep;
 mod reader;
 
+use boundary::{last_boundary, last_unit};
 pub use grep::{GrepLine, GrepPage, Grepped, MAY_MISS};
 pub use reader::RecallReader;
 
@@ -170,6 +173,27 @@ impl Recalled<'_> {
         }
     }
 
+    /// Tells whether it is a text in UTF-16. Bytes and pages of it are as they are stored, lines and matches are UTF-8.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub fn encoding(&self) -> Result<Option<Utf16>> {
+        match &self.source {
+            // The beginning alone is not verified, as no part is.
+            Source::Text { .. } => Ok(self.reader(0..reader::SAMPLE as u64)?.decoded()?.encoding()),
+            Source::Removed { .. } => Ok(None),
+        }
+    }
+
+    /// Begins to read all of it as text: as UTF-8, if it is in UTF-16.
+    fn text_reader(&self) -> Result<RecallReader<'_>> {
+        let reader = self.reader(0..self.size)?;
+        match &self.source {
+            Source::Text { .. } => reader.decoded(),
+            Source::Removed { .. } => Ok(reader),
+        }
+    }
+
     /// Begins to read a range of bytes in order, cut to what there is.
     ///
     /// # Errors
@@ -256,7 +280,8 @@ impl Recalled<'_> {
     /// Reads at most `length` bytes from `offset` on, ending where a character ends.
     ///
     /// Consecutive pages, each from the end of the one before, joined are the whole. A character longer than `length`
-    /// is cut, since nothing would be left otherwise.
+    /// is cut, since nothing would be left otherwise: pages of one byte are single bytes, whatever the text. Of a text in
+    /// [UTF-16](Self::encoding) a page holds the bytes as they are stored, and ends with a whole character of it.
     ///
     /// # Errors
     /// [`StoreError::PastEnd`] if `offset` is at or past the end, unless the whole is empty.
@@ -268,13 +293,19 @@ impl Recalled<'_> {
         let end = offset.saturating_add(length).min(self.size);
         let mut bytes = self.read(offset..end)?;
         if end < self.size {
-            bytes.truncate(last_boundary(&bytes));
+            let order =
+                if offset == 0 && bytes.len() >= reader::SAMPLE { Utf16::of(&bytes) } else { self.encoding()? };
+            bytes.truncate(match order {
+                Some(order) => last_unit(&bytes, offset, order),
+                None => last_boundary(&bytes),
+            });
         }
         let range = offset..offset + bytes.len() as u64;
         Ok(Page { bytes, range, size: self.size })
     }
 
-    /// Reads lines, counted from 1, both ends included, with their line feeds. An end past the last line is cut.
+    /// Reads lines, counted from 1, both ends included, with their line feeds. An end past the last line is cut. Lines of a
+    /// text in [UTF-16](Self::encoding) are read as UTF-8.
     ///
     /// # Errors
     /// [`StoreError::PastEnd`] if the first line is past the last one.
@@ -302,7 +333,7 @@ impl Recalled<'_> {
         }
         // The line that the next byte is of, and whether it has begun.
         let (mut line, mut begun) = (1_u64, false);
-        let mut reader = self.reader(0..self.size)?;
+        let mut reader = self.text_reader()?;
         let mut buffer = vec![0; BLOCK];
         while line <= last {
             let length = reader.read(&mut buffer)?;
@@ -338,24 +369,6 @@ impl Recalled<'_> {
         }
         Ok(())
     }
-}
-
-/// Finds the last place at which a character ends, in bytes that go on behind their end.
-///
-/// Only a UTF-8 sequence that is begun at the very end and not finished is left out: what is no UTF-8 stays as it is.
-fn last_boundary(bytes: &[u8]) -> usize {
-    for (back, byte) in bytes.iter().rev().take(3).enumerate() {
-        let needed = match byte {
-            0x80..=0xbf => continue,
-            0xc2..=0xdf => 2,
-            0xe0..=0xef => 3,
-            0xf0..=0xf4 => 4,
-            _ => 1,
-        };
-        let begun = bytes.len() - 1 - back;
-        return if needed > back + 1 && begun > 0 { begun } else { bytes.len() };
-    }
-    bytes.len()
 }
 
 #[cfg(test)]

@@ -6,9 +6,15 @@
 
 use std::ops::{ControlFlow, Range};
 
+use plimsoll::utf16::stored_bytes;
+
 use crate::error::Result;
 use crate::pattern::Pattern;
 use crate::recall::RecallReader;
+
+mod window;
+
+use window::{WINDOW, characters, window};
 
 /// The buffer's size at first, in bytes.
 const BUFFER: usize = 256 * 1024;
@@ -18,8 +24,6 @@ const PIECE: usize = 1 << 20;
 const OVERLAP: usize = 64 * 1024;
 /// A longer line is shown in part, in bytes.
 const LONG: usize = 2048;
-/// How much is shown around each match in a long line, in characters.
-const WINDOW: usize = 512;
 /// Lines before a match are remembered within so many bytes.
 const REMEMBERED: usize = 128 * 1024;
 
@@ -28,7 +32,7 @@ const REMEMBERED: usize = 128 * 1024;
 pub(crate) struct Found<'a> {
     /// The number of the line, from 1.
     pub(crate) line: u64,
-    /// Where `text` begins in the content, in bytes.
+    /// Where `text` begins in the content as it is stored, in bytes.
     pub(crate) offset: u64,
     /// The line without its line feed, or a part of it.
     pub(crate) text: &'a [u8],
@@ -64,6 +68,8 @@ struct Scan<'p, V> {
     skipped: bool,
     /// Whether the buffer begins within a line.
     mid_line: bool,
+    /// Of a text that is stored in UTF-16: a place in the buffer, and which of the stored bytes that is.
+    stored: Option<(usize, u64)>,
 }
 
 /// How looking through a content went.
@@ -111,6 +117,8 @@ fn scan_within(
         any: false,
         skipped: false,
         mid_line: false,
+        // Behind the byte order mark.
+        stored: reader.encoding().map(|_| (0, 2)),
     };
     let mut in_pieces = false;
     loop {
@@ -158,6 +166,20 @@ fn scan_within(
 impl<V: FnMut(Found<'_>) -> ControlFlow<()>> Scan<'_, V> {
     fn bytes(&self, range: Range<usize>) -> &[u8] {
         self.buffer.get(range).unwrap_or_default()
+    }
+
+    /// Gives where a place in the buffer is in the content as it is stored.
+    fn offset(&mut self, at: usize) -> u64 {
+        let Some((known, stored)) = self.stored else {
+            return self.base + at as u64;
+        };
+        let stored = if at >= known {
+            stored + stored_bytes(self.bytes(known..at))
+        } else {
+            stored - stored_bytes(self.bytes(at..known))
+        };
+        self.stored = Some((at, stored));
+        stored
     }
 
     /// Gives the number of the line that begins at `at`.
@@ -310,7 +332,7 @@ impl<V: FnMut(Found<'_>) -> ControlFlow<()>> Scan<'_, V> {
     ) -> ControlFlow<()> {
         let gap = self.any && (self.skipped || part_of > self.given);
         (self.any, self.skipped) = (true, false);
-        let offset = self.base + range.start as u64;
+        let offset = self.offset(range.start);
         let text = self.buffer.get(range).unwrap_or_default();
         (self.visit)(Found { line, offset, text, cut, matches, gap })
     }
@@ -336,56 +358,16 @@ impl<V: FnMut(Found<'_>) -> ControlFlow<()>> Scan<'_, V> {
         self.skipped |= self.given < not_given;
         self.mid_line = in_pieces;
         let _ = self.number(keep.max(self.counted));
+        if self.stored.is_some() {
+            let stored = self.offset(keep);
+            self.stored = Some((0, stored));
+        }
         self.buffer.copy_within(keep..self.filled, 0);
         self.base += keep as u64;
         for at in [&mut self.filled, &mut self.done, &mut self.given, &mut self.counted] {
             *at = at.saturating_sub(keep);
         }
     }
-}
-
-/// Gives the surroundings of a match in a line: [`WINDOW`] characters with the match in their middle, on boundaries of
-/// characters; of a longer match its start.
-pub(crate) fn window(line: &[u8], start: usize, end: usize) -> Range<usize> {
-    let matched = line.get(start..end).unwrap_or_default();
-    let length = matched.iter().filter(|byte| is_start(**byte)).count();
-    let around = WINDOW.saturating_sub(length);
-    let before = line.get(..start).unwrap_or_default();
-    let mut from = start;
-    for _ in 0..around / 2 {
-        if from == 0 {
-            break;
-        }
-        from -= 1;
-        let mut continued = 0;
-        while from > 0 && continued < 3 && before.get(from).is_some_and(|byte| !is_start(*byte)) {
-            from -= 1;
-            continued += 1;
-        }
-    }
-    let to = from + characters(line.get(from..).unwrap_or_default(), WINDOW);
-    from..to.max(start)
-}
-
-fn is_start(byte: u8) -> bool {
-    byte & 0xc0 != 0x80
-}
-
-/// Gives how many bytes the first `count` characters take. What is no UTF-8 counts by the byte, or by few.
-fn characters(text: &[u8], count: usize) -> usize {
-    let mut at = 0;
-    for _ in 0..count {
-        if at >= text.len() {
-            break;
-        }
-        at += 1;
-        let mut continued = 0;
-        while continued < 3 && text.get(at).is_some_and(|byte| !is_start(*byte)) {
-            at += 1;
-            continued += 1;
-        }
-    }
-    at
 }
 
 #[cfg(test)]

@@ -313,7 +313,7 @@ impl Store {
                 let Some(reader) = self.backend().open(&Record::Text(artifact.clone()).key(), 0)? else {
                     return Err(self.missing(id.clone())?);
                 };
-                look(&mut RecallReader::text(reader, u64::MAX), search)
+                look(&mut RecallReader::text(reader, u64::MAX).decoded()?, search)
             }
             RecallId::Epoch(epoch) => {
                 let document = self.document(epoch)?;

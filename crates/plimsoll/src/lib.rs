@@ -95,6 +95,7 @@ pub mod model;
 pub mod token;
 pub mod transcript;
 mod units;
+pub mod utf16;
 pub mod wire;
 
 pub use units::{Bytes, Tokens};

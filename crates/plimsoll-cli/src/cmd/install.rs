@@ -15,8 +15,10 @@ use crate::resolve::{Done, Usage};
 /// Install into an agent program: hooks, status line and MCP server, as far as it has them
 ///
 /// Shows what would change; --apply changes it, and keeps a backup. `plimsoll uninstall` gives the very same files back.
+/// With --store every command that is written names that store; without, they find theirs by the configuration.
 #[derive(Debug, Args)]
-#[command(after_help = "Example: plimsoll install claude --apply")]
+#[command(after_help = "Example: plimsoll install claude --apply
+         plimsoll install codex --store s3://bucket/prefix --apply")]
 pub(crate) struct InstallArgs {
     #[command(flatten)]
     pub(crate) what: Installation,
@@ -57,14 +59,12 @@ pub(crate) enum ScopeName {
 }
 
 pub(crate) fn install(arguments: &Installation, global: &Global, output: &mut Output) -> Result<Done> {
-    // What is installed reads the configuration; an option that would be forgotten is not taken.
-    if global.store.is_some() {
-        let says = "install takes no --store, as what it installs reads the configuration: set store.url there (`plimsoll \
-                    config store.url` says where it comes from), or PLIMSOLL_STORE for the agent program";
-        return Err(Usage(says.to_owned()).into());
-    }
     let program = std::env::current_exe().context("the path of this program is not known")?;
     let program = Program::new(std::fs::canonicalize(&program).unwrap_or(program));
+    let program = match &global.store {
+        Some(url) => program.with_store(url).map_err(|error| Usage(plain(&error.to_string())))?,
+        None => program,
+    };
     let places = places()?;
     let plan = plan_install(agent(arguments)?, scope(arguments), &program, &places)?;
     carry_out(arguments, &plan, &places, output)

@@ -6,6 +6,7 @@ use std::ops::ControlFlow;
 use anyhow::Result;
 use plimsoll::Bytes;
 use plimsoll::id::{IdError, RecallId, SessionId};
+use plimsoll::utf16::Utf16;
 use plimsoll_store::{MAY_MISS, PAGE, Pattern, Recalled, Search, Store};
 use serde_json::json;
 
@@ -39,29 +40,41 @@ pub(crate) fn run(arguments: &RecallArgs, global: &Global, output: &mut Output) 
     if let Some(expression) = &arguments.grep {
         return grep(arguments, &pattern(expression, true)?, &recalled, output);
     }
+    let encoding = recalled.encoding()?;
     let paged = arguments.offset.is_some() || arguments.length.is_some();
     if arguments.json {
-        let (bytes, footer) = if let Some((first, last)) = arguments.lines {
-            (recalled.lines(first..=last)?, None)
+        let stored = |bytes: &[u8], at: u64| match encoding {
+            Some(encoding) => encoding.decode_part(bytes, at),
+            None => String::from_utf8_lossy(bytes).into_owned(),
+        };
+        let (text, footer) = if let Some((first, last)) = arguments.lines {
+            (String::from_utf8_lossy(&recalled.lines(first..=last)?).into_owned(), None)
         } else if paged {
             let page = recalled.page(arguments.offset.unwrap_or(0), arguments.length.unwrap_or(PAGE))?;
-            (page.bytes.clone(), Some(page.footer()))
+            (stored(&page.bytes, page.range.start), Some(page.footer()))
         } else {
-            (recalled.whole()?, None)
+            (stored(&recalled.whole()?, 0), None)
         };
-        let text = String::from_utf8_lossy(&bytes);
         output.json(&json!({
-            "id": id.to_string(), "size": recalled.size(), "first_of": recalled.first_of(), "text": text,
+            "id": id.to_string(), "size": recalled.size(), "first_of": recalled.first_of(),
+            "encoding": encoding.map(Utf16::name), "text": text,
             "footer": footer, "others": others,
         }))?;
         return Ok(Done::Yes);
     }
     if let Some((first, last)) = arguments.lines {
         recalled.copy_lines(first..=last, |bytes| output.bytes(bytes))?;
+        if let Some(encoding) = encoding {
+            output.say(&format!("[{}, shown as UTF-8]\n", encoding.name()))?;
+        }
     } else if paged {
         let page = recalled.page(arguments.offset.unwrap_or(0), arguments.length.unwrap_or(PAGE))?;
         output.bytes(&page.bytes)?;
         output.say(&format!("{}\n", page.footer()))?;
+        if let Some(encoding) = encoding {
+            let says = "the bytes are as they were stored; --lines and --grep give UTF-8";
+            output.say(&format!("plimsoll: this is {}: {says}\n", encoding.name()))?;
+        }
     } else {
         recalled.copy(0..recalled.size(), |bytes| output.bytes(bytes))?;
     }

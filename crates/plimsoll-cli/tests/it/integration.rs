@@ -228,8 +228,44 @@ fn the_mcp_server_answers_on_standard_output_and_ends_with_its_input() {
 }
 
 #[test]
-fn an_installation_does_not_forget_a_store_silently() {
+fn a_store_that_is_named_is_written_into_every_command_and_used_by_it() {
     let bench = Bench::new();
-    let ran = bench.run(["install", "claude", "--store", "file:///srv/store", "--apply"]);
-    assert!(ran.code(2).err().contains("set store.url"), "{}", ran.err());
+    let store = format!("file://{}", bench.path("my store").display()).replace(' ', "%20");
+    let done = with_home(&bench, &["install", "claude", "--store", &store, "--apply", "--json"]);
+    assert!(done.code(0).json()["notes"].to_string().contains(&store));
+    let settings = fs::read_to_string(bench.path("home/.claude/settings.json")).unwrap();
+    let settings: serde_json::Value = serde_json::from_str(&settings).unwrap();
+    let command = settings["hooks"]["PostToolUse"][0]["hooks"][0]["command"].as_str().unwrap();
+    let output = "a line\n".repeat(40_000);
+    let event = serde_json::json!({
+        "session_id": "s1", "hook_event_name": "PostToolUse", "tool_name": "Bash", "tool_use_id": "toolu_1",
+        "tool_input": {"command": "x"}, "tool_response": {"stdout": output, "stderr": ""},
+    });
+    let mut shell = std::process::Command::new("sh");
+    shell.args(["-c", command]).env("HOME", bench.path("home"));
+    assert!(bench.feed(shell, event.to_string().as_bytes()).code(0).out().contains("recall id s1/toolu_1"));
+    let recalled = bench.run(["recall", "s1/toolu_1", "--store", &store, "--lines", "2"]);
+    assert_eq!(recalled.code(0).out(), "a line\n");
+    let doctor = with_home(&bench, &["doctor", "--json"]).out();
+    assert!(
+        doctor.contains(&format!("installed in claude, and calls this program, with the store {store}")),
+        "{doctor}"
+    );
+    // What was changed since is taken out all the same.
+    let path = bench.path("home/.claude/settings.json");
+    let changed = fs::read_to_string(&path).unwrap().replacen('{', "{\n  \"a\": 1,", 1);
+    fs::write(&path, changed).unwrap();
+    with_home(&bench, &["uninstall", "claude", "--apply"]).code(0);
+    let left: serde_json::Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+    assert_eq!(left, serde_json::json!({"a": 1}));
+}
+
+#[test]
+fn a_store_that_cannot_be_installed_is_wrong_usage_and_no_key_is_shown() {
+    let bench = Bench::new();
+    for store in ["s3://key:secret@bucket/x", "memory:", "relative"] {
+        let ran = with_home(&bench, &["install", "claude", "--store", store, "--apply"]);
+        assert!(ran.code(2).err().contains("--store cannot be installed"), "{}", ran.err());
+        assert!(!ran.err().contains("secret") && !bench.path("home/.claude").exists());
+    }
 }

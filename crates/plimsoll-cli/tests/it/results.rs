@@ -28,6 +28,54 @@ fn what_fits_is_unchanged_and_nothing_is_stored() {
 }
 
 #[test]
+fn a_search_shows_as_many_matches_as_its_limit_says_the_latest_first_and_tells_of_more() {
+    let bench = Bench::new();
+    for call in ["old", "new"] {
+        let text: String = (1..=400).map(|n| format!("needle {n} of {call}\n")).collect();
+        bench.pipe(["cap", "--max-bytes", "500", "--session", "s", "--call", call], text.as_bytes()).code(0);
+    }
+    let of = |limit: &str| {
+        let ran = bench.run(["recall", "--search", "needle", "--limit", limit]);
+        (ran.code(0).out().lines().map(str::to_owned).collect::<Vec<_>>(), ran.err())
+    };
+    let (three, said) = of("3");
+    assert_eq!(three, ["s/new:1:needle 1 of new", "s/new:2:needle 2 of new", "s/new:3:needle 3 of new"]);
+    assert!(said.contains("[3 matches in 1 artifacts; there is more: raise --limit"), "{said}");
+    // A limit above what one text holds goes on with the next.
+    let (most, said) = of("401");
+    assert_eq!((most.len(), most.last().unwrap().as_str()), (401, "s/old:1:needle 1 of old"));
+    assert!(said.contains("there is more"), "{said}");
+    let (all, said) = of("800");
+    assert_eq!(all.len(), 800);
+    assert!(said.contains("[800 matches in 2 artifacts; that is all]"), "{said}");
+    let json = bench.run(["recall", "--search", "needle", "--limit", "2", "--json"]);
+    assert_eq!(json.code(0).out().lines().count(), 2);
+}
+
+#[test]
+fn a_result_in_utf_16_is_shown_and_searched_as_text_and_given_back_as_it_was() {
+    let bench = Bench::new();
+    let text = String::from_utf8(log(5_000)).unwrap().replace('\n', "\r\n");
+    let raw: Vec<u8> = std::iter::once(0xFEFF).chain(text.encode_utf16()).flat_map(u16::to_le_bytes).collect();
+    let capped = bench.pipe(["cap", "--max-bytes", "4KiB", "--session", "s", "--call", "c", "--tool", "Bash"], &raw);
+    let shown = capped.code(0).out();
+    assert!(
+        shown.contains("2500: error[E0308]: mismatched") && shown.contains("in UTF-16LE (shown as UTF-8)"),
+        "{shown}"
+    );
+    assert_eq!(bench.run(["recall", "s/c"]).code(0).bytes(), raw);
+    let page = bench.run(["recall", "s/c", "--offset", "2", "--length", "27"]);
+    assert_eq!(page.code(0).bytes(), &raw[2..28]);
+    assert!(page.err().contains("[bytes 2-28 of") && page.err().contains("this is UTF-16LE"), "{}", page.err());
+    let json = bench.run(["recall", "s/c", "--offset", "2", "--length", "27", "--json"]).code(0).json();
+    assert_eq!((&json["text"], &json["encoding"]), (&"   Compiling ".into(), &"UTF-16LE".into()));
+    let line = "error[E0308]: mismatched types in crate number seven";
+    assert_eq!(bench.run(["recall", "s/c", "--lines", "2500"]).code(0).out(), format!("{line}\r\n"));
+    assert_eq!(bench.run(["recall", "s/c", "--grep", "^error"]).code(0).out(), format!("2500:{line}\r\n"));
+    assert_eq!(bench.run(["recall", "--search", "E0308"]).code(0).out(), format!("s/c:2500:{line}\r\n"));
+}
+
+#[test]
 fn what_does_not_fit_is_within_the_cap_and_recalled_byte_for_byte() {
     let bench = Bench::new();
     let log = log(5_000);

@@ -270,6 +270,7 @@ mod tests {
     fn a_result_that_was_capped_says_where_the_whole_is() {
         let marker = Marker {
             kind: plimsoll::cap::Kind::Text,
+            encoding: None,
             bytes: Bytes(90_000),
             lines: 3,
             left_out: Some(4..80_000),

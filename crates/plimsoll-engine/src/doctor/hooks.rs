@@ -1,11 +1,11 @@
 //! What is installed into agent programs, and whether it calls a program that is there; and what hooks had to say.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use super::Check;
-use crate::install::{Agent, InstallPlaces, InstallPlan, Program, Scope, plan_install, plan_uninstall};
+use crate::install::{Agent, InstallError, InstallPlaces, Program, Scope, plan_install, plan_uninstall};
 
 const AREA: &str = "hooks";
 /// Trouble that is older is no news.
@@ -33,48 +33,55 @@ fn judged(name: &str, agent: Agent, scope: Scope, places: &InstallPlaces, progra
         Scope::Project => (" of this project", " --scope project"),
     };
     let again = format!("plimsoll install {name}{option} --apply");
-    let plans = plan_uninstall(agent, scope, places)
-        .and_then(|taken| Ok((taken, plan_install(agent, scope, &Program::new(program), places)?)));
-    let (taken, put) = match plans {
-        Ok(plans) => plans,
-        Err(error) => return vec![Check::fail(AREA, format!("{name}{whose}: {error}"), "mend the file it names")],
+    let failed =
+        |error: InstallError| vec![Check::fail(AREA, format!("{name}{whose}: {error}"), "mend the file it names")];
+    let taken = match plan_uninstall(agent, scope, places) {
+        Ok(taken) => taken,
+        Err(error) => return failed(error),
     };
     if !taken.is_change() {
         // A project without hooks of its own is as projects are.
         let note = Check::note(AREA, format!("nothing is installed in {name}")).with_fix(again);
         return (scope == Scope::User).then_some(note).into_iter().collect();
     }
-    let called = called(&taken);
-    let gone: Vec<&PathBuf> = called.iter().filter(|path| path.is_absolute() && !path.is_file()).collect();
-    if let Some(path) = gone.first() {
+    let mut stores: Vec<Option<&str>> = taken.calls.iter().map(|call| call.store.as_deref()).collect();
+    stores.sort_unstable();
+    stores.dedup();
+    let store = stores.iter().flatten().next().copied();
+    let again = store.map_or(again.clone(), |store| {
+        format!("plimsoll --store '{}' install {name}{option} --apply", store.replace('\'', r"'\''"))
+    });
+    let as_it_is = match store {
+        Some(store) => Program::new(program).with_store(store),
+        None => Ok(Program::new(program)),
+    };
+    let put = match as_it_is.and_then(|program| plan_install(agent, scope, &program, places)) {
+        Ok(put) => put,
+        Err(InstallError::Store { reason }) => {
+            let says = format!("what is installed in {name}{whose} names a store that cannot be used: {reason}");
+            return vec![Check::fail(AREA, says, again)];
+        }
+        Err(error) => return failed(error),
+    };
+    let called = || taken.calls.iter().map(|call| &call.program).filter(|path| path.is_absolute());
+    if let Some(path) = called().find(|path| !path.is_file()) {
         let says = format!("what is installed in {name}{whose} calls {}, which is not there", path.display());
         return vec![Check::fail(AREA, says, again)];
     }
-    if !put.is_change() {
-        return vec![Check::ok(AREA, format!("installed in {name}{whose}, and calls this program"))];
+    let with = store.map_or_else(String::new, |store| format!(", with the store {store}"));
+    if stores.len() > 1 {
+        let named: Vec<&str> = stores.iter().map(|store| store.unwrap_or("the configured one")).collect();
+        let says = format!("what is installed in {name}{whose} uses several stores: {}", named.join(", "));
+        return vec![Check::warn(AREA, says, again)];
     }
-    let other = called.iter().find(|path| path.is_absolute() && path.as_path() != program);
-    let says = match other {
+    if !put.is_change() {
+        return vec![Check::ok(AREA, format!("installed in {name}{whose}, and calls this program{with}"))];
+    }
+    let says = match called().find(|path| path.as_path() != program) {
         Some(other) => format!("what is installed in {name}{whose} calls another program, {}", other.display()),
         None => format!("only a part is installed in {name}{whose}"),
     };
     vec![Check::warn(AREA, says, again)]
-}
-
-/// The programs of our name that stand in what would be taken out of files.
-fn called(taken: &InstallPlan) -> Vec<PathBuf> {
-    let mut found: Vec<PathBuf> = Vec::new();
-    for change in taken.changes.iter().filter(|change| change.is_change()) {
-        let text = String::from_utf8_lossy(change.before.as_deref().unwrap_or_default()).into_owned();
-        let ends = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '\\' | ',' | '[' | ']' | '=');
-        for word in text.split(ends) {
-            let path = PathBuf::from(word);
-            if path.file_stem().is_some_and(|name| name == "plimsoll") && !found.contains(&path) {
-                found.push(path);
-            }
-        }
-    }
-    found
 }
 
 /// Judges the log of hooks: a hook that does nothing says why there, and nowhere else.
@@ -105,6 +112,8 @@ pub fn log(path: Option<&Path>, now: SystemTime) -> Vec<Check> {
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
     use super::super::told;
     use super::*;
     use crate::install::apply;
@@ -149,6 +158,27 @@ mod tests {
             "{}",
             home.told(&mine)
         );
+    }
+
+    #[test]
+    fn a_store_that_is_installed_is_said_and_installed_again() {
+        let home = Home(tempfile::tempdir().unwrap());
+        let (mine, other) = (home.program("bin"), home.program("old"));
+        fs::create_dir_all(home.0.path().join("home")).unwrap();
+        // One whose last component is called as the program is.
+        let program = |path: &Path| Program::new(path).with_store("s3://bucket/plimsoll").unwrap();
+        let plan = plan_install(Agent::Claude, Scope::User, &program(&mine), &home.places()).unwrap();
+        apply(&plan, &home.places()).unwrap();
+        insta::assert_snapshot!(home.told(&mine), @"Ok hooks: installed in claude, and calls this program, with the store s3://bucket/plimsoll");
+        insta::assert_snapshot!(home.told(&other), @"Warn hooks: what is installed in claude calls another program, ~/bin/plimsoll → plimsoll --store 's3://bucket/plimsoll' install claude --apply");
+        let settings = home.0.path().join("home/.claude/settings.json");
+        let text = fs::read_to_string(&settings).unwrap().replacen(
+            "--store s3://bucket/plimsoll ",
+            "--store /var/plimsoll ",
+            1,
+        );
+        fs::write(&settings, text).unwrap();
+        insta::assert_snapshot!(home.told(&mine), @"Warn hooks: what is installed in claude uses several stores: /var/plimsoll, s3://bucket/plimsoll → plimsoll --store '/var/plimsoll' install claude --apply");
     }
 
     #[test]

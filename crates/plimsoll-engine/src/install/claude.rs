@@ -3,7 +3,7 @@
 use plimsoll::wire::{Edit, Kind, Span, Value, quote, splice};
 use serde_json::{Value as Json, json};
 
-use super::command::{Ours, hook_command, judge, names_program};
+use super::command::{Call, Ours, Update, hook_command, judge};
 use super::json::JsonFile;
 use super::{InstallError, Program};
 
@@ -23,11 +23,13 @@ pub(super) struct Hook {
 pub(super) struct Edited {
     pub(super) text: Vec<u8>,
     pub(super) notes: Vec<String>,
+    /// The calls of ours that were taken out of it.
+    pub(super) calls: Vec<Call>,
 }
 
 impl Edited {
     pub(super) fn new(text: &[u8]) -> Self {
-        Self { text: text.to_vec(), notes: Vec::new() }
+        Self { text: text.to_vec(), notes: Vec::new(), calls: Vec::new() }
     }
 
     /// Does one step on the text as it stands.
@@ -51,8 +53,17 @@ pub(super) fn add_hooks(edited: &mut Edited, hooks: &[Hook], program: &Program) 
             let entries = file.at(&["hooks", hook.event]);
             for (_, command) in commands(entries) {
                 match judge(&command.1, hook.event) {
-                    Ours::Exactly if command.1 == wanted => return Ok(Vec::new()),
-                    Ours::Exactly => return Ok(vec![Edit::replace(command.0, quote(&wanted).into_bytes())]),
+                    Ours::Call(_) if command.1 == wanted => return Ok(Vec::new()),
+                    Ours::Call(call) if call.update(program) != Update::Leave => {
+                        return Ok(vec![Edit::replace(command.0, quote(&wanted).into_bytes())]);
+                    }
+                    Ours::Call(_) => {
+                        notes.push(format!(
+                            "the hook {} calls plimsoll with options of its own: left as it is",
+                            hook.event
+                        ));
+                        return Ok(Vec::new());
+                    }
                     Ours::ByHand => {
                         notes.push(format!("the hook {} calls plimsoll already, by hand: left as it is", hook.event));
                         return Ok(Vec::new());
@@ -88,7 +99,9 @@ pub(super) fn add_status_line(edited: &mut Edited, program: &Program) -> Result<
         let command = there.get("command").and_then(|command| Some((command.span(), command.text()?.decode())));
         match command {
             Some((_, text)) if text == wanted => Ok(Vec::new()),
-            Some((span, text)) if judge(&text, "statusline") == Ours::Exactly => {
+            Some((span, text))
+                if judge(&text, "statusline").call().is_some_and(|call| call.update(program) != Update::Leave) =>
+            {
                 Ok(vec![Edit::replace(span, quote(&wanted).into_bytes())])
             }
             _ => {
@@ -103,51 +116,61 @@ pub(super) fn add_status_line(edited: &mut Edited, program: &Program) -> Result<
     Ok(())
 }
 
-/// Adds the MCP server under `parent`, or brings the entry that is ours up to date. `command` is where the program stands in `entry`.
-pub(super) fn add_server(edited: &mut Edited, parent: &'static str, entry: &Json) -> Result<(), InstallError> {
-    let mut by_hand = false;
+/// Adds the MCP server under `parent`, or brings the entry that is ours up to date.
+pub(super) fn add_server(
+    edited: &mut Edited,
+    parent: &'static str,
+    entry: &Json,
+    program: &Program,
+) -> Result<(), InstallError> {
+    let mut note = None;
     edited.step(|file| {
         let Some(there) = file.at(&[parent, "plimsoll"]) else {
             let edits = file.insert(&[parent], "plimsoll", entry);
             return edits.ok_or_else(|| InstallError::Shape { what: parent.to_owned(), wanted: "an object" });
         };
-        let Some(command) = server_program(there) else {
-            by_hand = true;
-            return Ok(Vec::new());
-        };
-        let wanted = match entry.get("command") {
-            Some(Json::Array(words)) => words.first().and_then(Json::as_str),
-            Some(word) => word.as_str(),
-            None => None,
-        };
-        match wanted {
-            Some(wanted) if !command.text().is_some_and(|text| text.is(wanted)) => {
-                Ok(vec![Edit::replace(command.span(), quote(wanted).into_bytes())])
+        match server_call(there).map(|call| call.update(program)) {
+            None => note = Some("is there already, with another command: left as it is"),
+            Some(Update::Leave) => note = Some("is there already, with options of its own: left as it is"),
+            Some(Update::Nothing) => {}
+            Some(Update::Replace) => {
+                let wanted =
+                    ["command", "args"].into_iter().filter_map(|key| Some((there.get(key)?, entry.get(key)?)));
+                let changed = wanted.filter(|(value, wanted)| {
+                    !value.text().zip(wanted.as_str()).is_some_and(|(text, wanted)| text.is(wanted))
+                });
+                let mut edits: Vec<_> =
+                    changed.map(|(value, wanted)| Edit::replace(value.span(), on_a_line(wanted))).collect();
+                edits.sort_by_key(|edit| edit.span.start());
+                return Ok(edits);
             }
-            _ => Ok(Vec::new()),
         }
+        Ok(Vec::new())
     })?;
-    if by_hand {
-        edited.notes.push(format!("{parent}.plimsoll is there already, with another command: left as it is"));
-    }
+    edited.notes.extend(note.map(|note| format!("{parent}.plimsoll {note}")));
     Ok(())
 }
 
-/// The program of an entry for an MCP server that runs `plimsoll mcp`, and nothing else.
-fn server_program<'t, 'a>(entry: Value<'t, 'a>) -> Option<Value<'t, 'a>> {
+/// A word, or a list of words, as people write them.
+fn on_a_line(value: &Json) -> Vec<u8> {
+    let word = |word: &Json| quote(word.as_str().unwrap_or_default());
+    match value {
+        Json::Array(words) => format!("[{}]", words.iter().map(word).collect::<Vec<_>>().join(", ")),
+        one => word(one),
+    }
+    .into_bytes()
+}
+
+/// The call in an entry for an MCP server that runs `plimsoll mcp`, and nothing else.
+fn server_call(entry: Value<'_, '_>) -> Option<Call> {
     let command = entry.get("command")?;
-    let mut words: Vec<Value<'t, 'a>> = command.elements().collect();
+    let mut words: Vec<Value<'_, '_>> = command.elements().collect();
     if words.is_empty() {
         words.push(command);
         words.extend(entry.get("args").into_iter().flat_map(Value::elements));
     }
-    match words.as_slice() {
-        [program, argument] => {
-            let ours = names_program(&program.text()?.decode()) && argument.text()?.is("mcp");
-            ours.then_some(*program)
-        }
-        _ => None,
-    }
+    let words: Option<Vec<String>> = words.iter().map(|word| Some(word.text()?.decode().into_owned())).collect();
+    Call::of(&words?, &["mcp"])
 }
 
 /// Takes out the hooks that are ours.
@@ -156,7 +179,13 @@ pub(super) fn remove_hooks(edited: &mut Edited, events: &[&'static str]) -> Resu
         // Each round takes one out: what it leaves empty goes with it.
         loop {
             let before = edited.text.len();
-            edited.step(|file| Ok(removal_of_hook(file, event).into_iter().collect()))?;
+            let mut taken = None;
+            edited.step(|file| {
+                let (edit, call) = removal_of_hook(file, event).unzip();
+                taken = call;
+                Ok(edit.into_iter().collect())
+            })?;
+            edited.calls.extend(taken);
             if edited.text.len() == before {
                 break;
             }
@@ -169,11 +198,16 @@ pub(super) fn remove_hooks(edited: &mut Edited, events: &[&'static str]) -> Resu
     Ok(())
 }
 
-fn removal_of_hook(file: &JsonFile<'_>, event: &str) -> Option<Edit<'static>> {
+fn removal_of_hook(file: &JsonFile<'_>, event: &str) -> Option<(Edit<'static>, Call)> {
+    let groups = file.at(&["hooks"])?.get(event)?;
+    let ours = |(place, command): Found| Some((place, judge(&command.1, event).call()?));
+    let (place, call) = commands(Some(groups)).find_map(ours)?;
+    Some((removal_of(file, event, place)?, call))
+}
+
+fn removal_of(file: &JsonFile<'_>, event: &str, (group, index): (usize, usize)) -> Option<Edit<'static>> {
     let (root, all) = (file.root()?, file.at(&["hooks"])?);
     let groups = all.get(event)?;
-    let ours = |command: &str| judge(command, event) == Ours::Exactly;
-    let ((group, index), _) = commands(Some(groups)).find(|(_, command)| ours(&command.1))?;
     let holder = groups.elements().nth(group)?;
     let hooks = holder.get("hooks")?;
     if hooks.elements().count() > 1 {
@@ -190,22 +224,26 @@ fn removal_of_hook(file: &JsonFile<'_>, event: &str) -> Option<Edit<'static>> {
 
 /// Takes out the status line, if it is ours.
 pub(super) fn remove_status_line(edited: &mut Edited) -> Result<(), InstallError> {
+    let mut taken = None;
     edited.step(|file| {
         let command =
             file.at(&["statusLine", "command"]).and_then(Value::text).map(|text| text.decode().into_owned());
-        let ours = command.is_some_and(|command| judge(&command, "statusline") == Ours::Exactly);
-        let edit = file.root().filter(|_| ours).and_then(|root| remove_member(file, root, "statusLine"));
+        taken = command.and_then(|command| judge(&command, "statusline").call());
+        let edit = file.root().filter(|_| taken.is_some()).and_then(|root| remove_member(file, root, "statusLine"));
         Ok(edit.into_iter().collect())
-    })
+    })?;
+    edited.calls.extend(taken);
+    Ok(())
 }
 
 /// Takes out the MCP server, if it is ours.
 pub(super) fn remove_server(edited: &mut Edited, parent: &'static str) -> Result<(), InstallError> {
-    let mut by_hand = false;
+    let (mut by_hand, mut taken) = (false, None);
     edited.step(|file| {
         let edit = (|| {
             let (root, servers) = (file.root()?, file.at(&[parent])?);
-            if server_program(servers.get("plimsoll")?).is_none() {
+            taken = server_call(servers.get("plimsoll")?);
+            if taken.is_none() {
                 by_hand = true;
                 return None;
             }
@@ -217,6 +255,7 @@ pub(super) fn remove_server(edited: &mut Edited, parent: &'static str) -> Result
         })();
         Ok(edit.into_iter().collect())
     })?;
+    edited.calls.extend(taken);
     if by_hand {
         edited.notes.push(format!("{parent}.plimsoll has another command: left as it is"));
     }

@@ -94,7 +94,19 @@ pub struct InstallPlan {
     pub changes: Vec<Change>,
     /// What else is to be said.
     pub notes: Vec<String>,
+    /// Of what is taken out: which programs were called, and with which stores.
+    pub calls: Vec<Called>,
     removes: bool,
+}
+
+/// A call of this program that stands in an agent program's file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Called {
+    /// The program, by its path or its name.
+    pub program: PathBuf,
+    /// The store that it is told to use.
+    pub store: Option<String>,
 }
 
 impl InstallPlan {
@@ -153,6 +165,12 @@ pub enum InstallError {
     /// The file is no TOML.
     #[error("it is no TOML: {0}; mend it, and run the command again")]
     NoToml(String),
+    /// A store that cannot be written into another program's files.
+    #[error("--store cannot be installed: {reason}")]
+    Store {
+        /// Why.
+        reason: String,
+    },
     /// Something in the file is not what the agent program documents.
     #[error("`{what}` is not {wanted}; mend it, and run the command again")]
     Shape {
@@ -209,6 +227,12 @@ pub fn plan_install(
         plan.changes.push(file.change(Some(edited.text), edited.notes));
     }
     plan.notes.extend(program.hint());
+    if let Some(store) = program.store() {
+        plan.notes.push(format!(
+            "what is installed uses the store {store}; `plimsoll` on a command line finds it with --store, or by store.url \
+             of the configuration"
+        ));
+    }
     if scope == Scope::Project {
         plan.notes.push(
             "the files of a project are for everyone who works on it: the path of plimsoll in them is this machine's"
@@ -235,15 +259,29 @@ pub fn plan_uninstall(agent: Agent, scope: Scope, places: &InstallPlaces) -> Res
             plan.changes.push(file.change(None, Vec::new()));
             continue;
         };
-        if let Some(record) = places.record(&path)?.filter(|record| record.is_current(Some(&text))) {
-            plan.changes.push(file.change(record.before, Vec::new()));
+        let record = places.record(&path)?.filter(|record| record.is_current(Some(&text)));
+        let mut edited = Edited::new(&text);
+        let removed = remove(&mut edited, part).map_err(|error| about(&path, error));
+        let called = |call: command::Call| {
+            let store = call.store().map(str::to_owned);
+            Called { program: call.program.into(), store }
+        };
+        plan.calls.extend(std::mem::take(&mut edited.calls).into_iter().map(called));
+        if let Some(record) = record {
+            plan.changes.push(file.change(record.before.map(|before| without(before, part)), Vec::new()));
             continue;
         }
-        let mut edited = Edited::new(&text);
-        remove(&mut edited, part).map_err(|error| about(&path, error))?;
+        removed?;
         plan.changes.push(file.change(Some(edited.text), edited.notes));
     }
     Ok(plan)
+}
+
+/// What stood in a file before, without calls of ours: what it was changed for by others between two installations is
+/// remembered with what the first one added.
+fn without(before: Vec<u8>, part: Part) -> Vec<u8> {
+    let mut edited = Edited::new(&before);
+    if remove(&mut edited, part).is_ok() && !edited.calls.is_empty() { edited.text } else { before }
 }
 
 fn about(path: &std::path::Path, error: InstallError) -> InstallError {
@@ -257,14 +295,16 @@ fn add(edited: &mut Edited, part: Part, program: &Program) -> Result<(), Install
             claude::add_status_line(edited, program)
         }
         Part::ClaudeServers => {
-            let entry = serde_json::json!({ "type": "stdio", "command": program.text(), "args": ["mcp"] });
-            claude::add_server(edited, "mcpServers", &entry)
+            let entry =
+                serde_json::json!({ "type": "stdio", "command": program.text(), "args": program.server_arguments() });
+            claude::add_server(edited, "mcpServers", &entry, program)
         }
         Part::CodexHooks => claude::add_hooks(edited, CODEX, program),
         Part::CodexConfig => table::add_server(edited, program),
         Part::OpenCode => {
-            let entry = serde_json::json!({ "type": "local", "command": [program.text(), "mcp"], "enabled": true });
-            claude::add_server(edited, "mcp", &entry)
+            let words: Vec<String> = std::iter::once(program.text()).chain(program.server_arguments()).collect();
+            let entry = serde_json::json!({ "type": "local", "command": words, "enabled": true });
+            claude::add_server(edited, "mcp", &entry, program)
         }
     }
 }

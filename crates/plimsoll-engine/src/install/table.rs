@@ -3,7 +3,7 @@
 use plimsoll::wire::quote;
 
 use super::claude::Edited;
-use super::command::names_program;
+use super::command::{Call, Update};
 use super::{InstallError, Program};
 
 const HEADER: &str = "[mcp_servers.plimsoll]";
@@ -12,23 +12,30 @@ const HEADER: &str = "[mcp_servers.plimsoll]";
 pub(super) fn add_server(edited: &mut Edited, program: &Program) -> Result<(), InstallError> {
     let before = read(&edited.text)?;
     let there = before.get("mcp_servers").and_then(|servers| servers.get("plimsoll"));
-    match there.map(ours) {
-        Some(Some(command)) if command == program.text() => return Ok(()),
-        Some(Some(_)) => remove_server(edited)?,
-        Some(None) => {
-            edited
-                .notes
-                .push("mcp_servers.plimsoll is there already, with another command: left as it is".to_owned());
+    let update = there.map(|there| ours(there).map(|call| call.update(program)));
+    let left = |what: &str| format!("mcp_servers.plimsoll is there already, with {what}: left as it is");
+    match update {
+        None => {}
+        Some(Some(Update::Nothing)) => return Ok(()),
+        Some(Some(Update::Replace)) => {
+            remove_server(edited)?;
+            edited.calls.clear();
+        }
+        Some(Some(Update::Leave)) => {
+            edited.notes.push(left("options of its own"));
             return Ok(());
         }
-        None => {}
+        Some(None) => {
+            edited.notes.push(left("another command"));
+            return Ok(());
+        }
     }
     let text = block(&edited.text, program);
     let mut with = edited.text.clone();
     with.extend_from_slice(text.as_bytes());
     let after = read(&with).ok();
     let added = after.as_ref().and_then(|after| after.get("mcp_servers")?.get("plimsoll").and_then(ours));
-    if added != Some(program.text()) {
+    if added.is_none_or(|added| added.update(program) != Update::Nothing) {
         return Err(InstallError::Shape { what: "mcp_servers".to_owned(), wanted: "a table that can be continued" });
     }
     edited.text = with;
@@ -43,7 +50,8 @@ fn block(text: &[u8], program: &Program) -> String {
         text if text.ends_with(b"\n") => end.to_owned(),
         _ => end.repeat(2),
     };
-    format!("{lead}{HEADER}{end}command = {}{end}args = [\"mcp\"]{end}", quote(&program.text()))
+    let arguments: Vec<String> = program.server_arguments().iter().map(|word| quote(word)).collect();
+    format!("{lead}{HEADER}{end}command = {}{end}args = [{}]{end}", quote(&program.text()), arguments.join(", "))
 }
 
 /// Takes the table out, if it is ours: its lines up to the next table's, and the empty line before it.
@@ -52,10 +60,10 @@ pub(super) fn remove_server(edited: &mut Edited) -> Result<(), InstallError> {
     let Some(there) = table.get("mcp_servers").and_then(|servers| servers.get("plimsoll")) else {
         return Ok(());
     };
-    if ours(there).is_none() {
+    let Some(call) = ours(there) else {
         edited.notes.push("mcp_servers.plimsoll has another command: left as it is".to_owned());
         return Ok(());
-    }
+    };
     let text = String::from_utf8_lossy(&edited.text).into_owned();
     let (mut kept, mut inside, mut found) = (String::with_capacity(text.len()), false, false);
     for line in text.split_inclusive('\n') {
@@ -90,15 +98,16 @@ pub(super) fn remove_server(edited: &mut Edited) -> Result<(), InstallError> {
         return Err(InstallError::Shape { what: "mcp_servers.plimsoll".to_owned(), wanted: "a table of its own" });
     }
     edited.text = kept.into_bytes();
+    edited.calls.push(call);
     Ok(())
 }
 
 /// The program of a table that runs `plimsoll mcp`.
-fn ours(entry: &toml::Value) -> Option<String> {
-    let command = entry.get("command")?.as_str().filter(|command| names_program(command))?;
+fn ours(entry: &toml::Value) -> Option<Call> {
     let arguments = entry.get("args")?.as_array()?;
-    let mcp = matches!(arguments.as_slice(), [toml::Value::String(word)] if word == "mcp");
-    mcp.then(|| command.to_owned())
+    let words: Option<Vec<String>> =
+        std::iter::once(entry.get("command")?).chain(arguments).map(|word| Some(word.as_str()?.to_owned())).collect();
+    Call::of(&words?, &["mcp"])
 }
 
 fn read(text: &[u8]) -> Result<toml::Table, InstallError> {

@@ -96,6 +96,82 @@ fn files(agent: Agent) -> &'static [&'static str] {
     }
 }
 
+/// Installs with a store whose name takes quoting everywhere.
+fn install_with(house: &House, agent: Agent, store: Option<&str>) -> InstallPlan {
+    let program = Program::new("/opt/bin/plimsoll");
+    let program = store.map_or(program.clone(), |store| program.with_store(store).unwrap());
+    let plan = plan_install(agent, Scope::User, &program, &house.places).unwrap();
+    apply(&plan, &house.places).unwrap();
+    plan
+}
+
+#[test]
+fn a_store_is_named_in_every_command_and_such_commands_are_known_again() {
+    let store = "s3://bucket/o'neil's team";
+    for (_, agent) in Agent::ALL {
+        let house = House::new();
+        let first = install_with(&house, agent, Some(store));
+        for change in &first.changes {
+            let text = String::from_utf8(change.after.clone().unwrap()).unwrap();
+            assert_eq!(
+                text.matches("plimsoll --store").count() + text.matches("\"--store\"").count(),
+                text.matches("/opt/bin/plimsoll").count(),
+                "{text}"
+            );
+            assert!(
+                text.contains(r"'s3://bucket/o'\\''neil'\\''s team'")
+                    || text.contains("\"s3://bucket/o'neil's team\""),
+                "{text}"
+            );
+        }
+        assert!(!install_with(&house, agent, Some(store)).is_change(), "once is enough");
+        // Also where the files have changed since, and nothing is remembered of them.
+        fs::remove_dir_all(house.path(".local")).unwrap();
+        assert!(!install_with(&house, agent, Some(store)).is_change());
+        let without = install_with(&house, agent, None);
+        assert!(without.is_change());
+        let texts = without.changes.iter().map(|change| String::from_utf8(change.after.clone().unwrap()).unwrap());
+        assert!(texts.clone().all(|text| !text.contains("--store") && text.contains("/opt/bin/plimsoll")));
+        install_with(&house, agent, Some("/srv/store"));
+        let taken = house.uninstall(agent);
+        assert!(taken.calls.iter().all(|call| call.store.as_deref() == Some("/srv/store")), "{:?}", taken.calls);
+        // But for copies of files that were there, as far as anybody remembers.
+        let left = everything(house.folder.path()).into_iter().filter(|(path, _)| !path.contains("-backup"));
+        let ours = |text: &[u8]| String::from_utf8_lossy(text).contains("plimsoll");
+        assert_eq!(left.filter(|(_, text)| ours(text)).collect::<Vec<_>>(), []);
+    }
+}
+
+#[test]
+fn what_was_installed_twice_with_a_change_between_is_taken_out_all_the_same() {
+    for (_, agent) in Agent::ALL {
+        let house = House::new();
+        house.install(agent);
+        for change in plan_uninstall(agent, Scope::User, &house.places).unwrap().changes {
+            let end = if change.path.extension().is_some_and(|end| end == "toml") { "a = 1\n" } else { "" };
+            let text = fs::read_to_string(&change.path).unwrap();
+            fs::write(&change.path, format!("{end}{text}\n")).unwrap();
+        }
+        install_with(&house, agent, Some("/srv/store"));
+        house.uninstall(agent);
+        let taken = plan_uninstall(agent, Scope::User, &house.places).unwrap();
+        assert!(!taken.is_change() && taken.calls.is_empty(), "{:?}", taken.calls);
+    }
+}
+
+#[test]
+fn options_that_somebody_added_stay_when_it_is_installed_again_and_go_when_it_is_taken_out() {
+    let house = House::new();
+    house.install(Agent::Claude);
+    let text = house.read(".claude/settings.json").replacen("plimsoll hook Pre", "plimsoll --log /x hook Pre", 1);
+    house.write(".claude/settings.json", &text);
+    let again = house.install(Agent::Claude);
+    assert!(house.read(".claude/settings.json").contains("--log /x"));
+    assert!(again.changes[0].notes[0].contains("options of its own"), "{:?}", again.changes[0].notes);
+    house.uninstall(Agent::Claude);
+    assert!(!house.read(".claude/settings.json").contains("plimsoll"));
+}
+
 #[test]
 fn what_was_installed_is_taken_out_byte_for_byte_whatever_the_file_looked_like() {
     for (_, agent) in Agent::ALL {

@@ -10,8 +10,12 @@ use serde_json::{Value, json};
 use super::*;
 
 fn put(store: &Store, session: &str, call: &str, content: &str) {
+    put_bytes(store, session, call, content.as_bytes());
+}
+
+fn put_bytes(store: &Store, session: &str, call: &str, content: &[u8]) {
     let (session, call) = (SessionId::new(session), ToolCallId::new(call));
-    let (content, tool, now) = (content.as_bytes(), Some("Bash"), SystemTime::now());
+    let (tool, now) = (Some("Bash"), SystemTime::now());
     let result = NewResult { session: &session, call: &call, content, tool, arguments: None, kind: Some("log"), now };
     store.put_result(&result, |_, _| None).unwrap();
 }
@@ -76,6 +80,42 @@ fn pages_put_together_are_the_whole_over_every_revision_of_the_protocol() {
             }
             assert!(whole == content);
         }
+    });
+}
+
+#[test]
+fn a_result_in_utf_16_is_answered_as_text_in_pages_that_join_and_stay_within_bounds() {
+    let store = Store::memory();
+    let content = "日本語の行 😀\n".repeat(9_000);
+    let raw: Vec<u8> = std::iter::once(0xFEFF).chain(content.encode_utf16()).flat_map(u16::to_be_bytes).collect();
+    put_bytes(&store, "s1", "c1", &raw);
+    run(async {
+        let client = Client::new(&store, ProtocolVersion::V_2025_11_25).await;
+        let (mut whole, mut offset) = (String::new(), 0);
+        loop {
+            let (answer, _) = client.call("recall", json!({ "id": "s1/c1", "offset": offset })).await;
+            assert!(answer.len() as u64 <= PAGE + 200, "{}", answer.len());
+            let (text, footer) = answer.rsplit_once('\n').unwrap();
+            let (page, said) = text.rsplit_once('\n').unwrap();
+            assert_eq!(said, "[UTF-16BE, shown as UTF-8; offsets count the bytes as they are stored]");
+            let footer = plimsoll::cap::RecallFooter::parse(footer).unwrap();
+            // The line feed before what is said is the page's own, if its last line is whole.
+            whole.push_str(page);
+            whole.push_str(if page.ends_with('😀') && page.lines().last() == content.lines().next() {
+                "\n"
+            } else {
+                ""
+            });
+            offset = footer.bytes.end;
+            if offset == footer.size {
+                break;
+            }
+        }
+        assert!(whole == content);
+        let (answer, _) = client.call("recall", json!({ "id": "s1/c1", "offset": 3, "length": 1 })).await;
+        assert!(answer.starts_with("日本\n[UTF-16BE"), "{answer}");
+        let (answer, _) = client.call("recall", json!({ "id": "s1/c1", "lines": "9000:9000" })).await;
+        assert_eq!(answer, "日本語の行 😀\n[lines 9000-9000]");
     });
 }
 

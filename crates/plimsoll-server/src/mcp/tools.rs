@@ -142,10 +142,22 @@ fn recall(arguments: &JsonObject, store: &Store) -> Result<String, Refusal> {
     } else if let Some((first, last)) = lines {
         some_lines(&recalled, first, last)?
     } else {
-        let page = recalled.page(offset.unwrap_or(0), length)?;
-        closed(&page.bytes, &page.footer())
+        a_page(&recalled, offset.unwrap_or(0), length)?
     };
     Ok(answer + &others(store, &id))
+}
+
+/// A page, from an offset on. Of a text in UTF-16 it is what the bytes say, in whole characters.
+fn a_page(recalled: &Recalled<'_>, offset: u64, length: u64) -> Result<String, StoreError> {
+    let Some(encoding) = recalled.encoding()? else {
+        let page = recalled.page(offset, length)?;
+        return Ok(closed(&page.bytes, &page.footer()));
+    };
+    // From where a unit begins; enough for any character, and no more than fits: two bytes may become three.
+    let page = recalled.page(offset - offset % 2, (length / 3 * 2).max(4))?;
+    let text = encoding.decode_part(&page.bytes, page.range.start);
+    let says = format!("[{}, shown as UTF-8; offsets count the bytes as they are stored]", encoding.name());
+    Ok(closed(text.as_bytes(), &format!("{says}\n{}", page.footer())))
 }
 
 /// Lines, as many whole ones as a page holds.

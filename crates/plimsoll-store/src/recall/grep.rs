@@ -98,7 +98,8 @@ impl GrepPage {
 
 impl Recalled<'_> {
     /// Gives the lines that match, and `context` lines before and after each, until `visit` breaks. Nothing is held but a
-    /// buffer of some MiB, whatever the size.
+    /// buffer of some MiB, whatever the size. A text in [UTF-16](Self::encoding) is looked through as UTF-8; the offsets of
+    /// its lines are those of the bytes as they are stored.
     ///
     /// ```
     /// use std::ops::ControlFlow;
@@ -129,7 +130,7 @@ impl Recalled<'_> {
         context: usize,
         mut visit: impl FnMut(&GrepLine) -> ControlFlow<()>,
     ) -> Result<Grepped> {
-        let mut reader = self.reader(0..self.size())?;
+        let mut reader = self.text_reader()?;
         let scanned = scan(&mut reader, pattern, context, |found| visit(&GrepLine::of(found)))?;
         Ok(Grepped { may_miss: scanned.may_miss })
     }

@@ -219,6 +219,39 @@ fn everything_known_of_an_id_is_shown() {
     assert!(matches!(store.show(&"s/absent".parse().unwrap()), Err(StoreError::Unknown { .. })));
 }
 
+fn utf16(text: &str) -> Vec<u8> {
+    std::iter::once(0xFEFF).chain(text.encode_utf16()).flat_map(u16::to_le_bytes).collect()
+}
+
+#[test]
+fn lines_and_matches_in_utf_16_are_read_as_utf_8_and_offsets_are_those_of_the_stored_bytes() {
+    let store = Store::memory();
+    let line = |n: usize| format!("línea {n} 😀 {}\n", if n.is_multiple_of(20_000) { "error" } else { "" });
+    let text: String = (1..=60_000).map(line).collect();
+    let raw = utf16(&text);
+    let id = put(&store, &raw);
+    let recalled = store.open_recall(&id).unwrap();
+    assert_eq!(recalled.encoding().unwrap(), Some(Utf16::Le));
+    assert_eq!(recalled.whole().unwrap(), raw);
+    assert_eq!(String::from_utf8(recalled.lines(2..=3).unwrap()).unwrap(), "línea 2 😀 \nlínea 3 😀 \n");
+    let mut found = Vec::new();
+    let pattern = Pattern::regex("^línea .* error$").unwrap();
+    recalled
+        .grep(&pattern, 1, |line| {
+            let at = usize::try_from(line.offset).unwrap();
+            let page = recalled.page(line.offset, 20).unwrap();
+            assert_eq!(page.bytes, raw[at..at + 20]);
+            assert!(line.text.starts_with(Utf16::Le.decode_part(&page.bytes, line.offset).as_bytes()));
+            found.push((line.line, line.matches));
+            std::ops::ControlFlow::Continue(())
+        })
+        .unwrap();
+    let near = |n| [(n - 1, false), (n, true), (n + 1, false)];
+    assert_eq!(found, [near(20_000).as_slice(), &near(40_000), &near(60_000)[..2]].concat());
+    let page = store.search_page(&Pattern::literal("60000 😀 error").unwrap(), None, PAGE).unwrap();
+    assert_eq!(String::from_utf8(page.text).unwrap(), "s/c:60000:línea 60000 😀 error\n");
+}
+
 proptest! {
     #[test]
     fn lines_read_as_a_look_at_the_whole_finds_them(
@@ -251,6 +284,20 @@ proptest! {
         let pages = pages(&store.open_recall(&id).unwrap(), length);
         prop_assert!(pages.iter().all(|page| std::str::from_utf8(page).is_ok()));
         prop_assert_eq!(pages.concat(), text.into_bytes());
+    }
+
+    #[test]
+    fn pages_of_utf_16_joined_are_the_whole_and_end_on_characters(text in "[a-z日😀\n]{1,60}", length in 4_u64..40) {
+        let store = Store::memory();
+        let id = put(&store, &utf16(&text));
+        let (mut read, mut at) = (String::new(), 0);
+        let pages = pages(&store.open_recall(&id).unwrap(), length);
+        for page in &pages {
+            read += &Utf16::Le.decode_part(page, at);
+            at += page.len() as u64;
+        }
+        prop_assert_eq!(pages.concat(), utf16(&text));
+        prop_assert_eq!(read, text);
     }
 
     #[test]

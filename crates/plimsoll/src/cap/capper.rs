@@ -9,6 +9,7 @@ use super::policy::{Capped, Naming, Policy};
 use super::preview::{self, Seen};
 use super::scan::{Found, Scan};
 use crate::Bytes;
+use crate::utf16::{Decoder, Utf16};
 
 /// The least and the most that is held of each end beyond what the cap needs: escape sequences collapse, so it can
 /// take much raw text to fill a preview.
@@ -46,8 +47,26 @@ fn unchanged<'t>(text: Cow<'t, [u8]>, policy: &Policy) -> Capped<'t> {
 }
 
 fn lines_of(text: &[u8]) -> u64 {
+    match Utf16::of(text) {
+        Some(order) => feeds_of(&decoded(Decoder::new(order), text, true)),
+        None => feeds_of(text),
+    }
+}
+
+/// How many lines there are; a last one without a line feed counts.
+fn feeds_of(text: &[u8]) -> u64 {
     let feeds = memchr::memchr_iter(b'\n', text).count() as u64;
     feeds + u64::from(text.last().is_some_and(|byte| *byte != b'\n'))
+}
+
+/// What bytes in UTF-16 are as UTF-8; what is not whole at their end is, if the text ends with them.
+fn decoded(mut decoder: Decoder, bytes: &[u8], ends: bool) -> Vec<u8> {
+    let mut text = String::with_capacity(bytes.len());
+    decoder.decode(bytes, &mut text);
+    if ends {
+        decoder.finish(&mut text);
+    }
+    text.into_bytes()
 }
 
 fn kind_of(text: &[u8], policy: &Policy) -> Kind {
@@ -97,6 +116,38 @@ pub struct Capper {
     shared: usize,
     /// Begun when the head is full: until then the kind of content is not decided.
     scan: Option<Scan>,
+    /// Of a text in UTF-16, what it is as UTF-8; begun with the scan.
+    decoding: Option<Decoding>,
+}
+
+/// Reading UTF-16 as it comes in.
+#[derive(Debug, Clone)]
+struct Decoding {
+    decoder: Decoder,
+    /// What came last, as UTF-8.
+    text: String,
+    /// How long all of it is as UTF-8.
+    total: u64,
+}
+
+impl Decoding {
+    fn new(order: Utf16) -> Self {
+        Self { decoder: Decoder::new(order), text: String::new(), total: 0 }
+    }
+
+    fn read(&mut self, bytes: &[u8]) -> &[u8] {
+        self.text.clear();
+        self.decoder.decode(bytes, &mut self.text);
+        self.total += self.text.len() as u64;
+        self.text.as_bytes()
+    }
+
+    fn end(&mut self) -> &[u8] {
+        self.text.clear();
+        self.decoder.finish(&mut self.text);
+        self.total += self.text.len() as u64;
+        self.text.as_bytes()
+    }
 }
 
 impl Capper {
@@ -114,6 +165,7 @@ impl Capper {
             blocks: VecDeque::new(),
             shared: 0,
             scan: None,
+            decoding: None,
         }
     }
 
@@ -129,9 +181,7 @@ impl Capper {
         if rest.is_empty() {
             return;
         }
-        if let Some(scan) = &mut self.scan {
-            scan.feed(rest);
-        }
+        self.look(rest);
         for block in std::mem::take(&mut self.blocks) {
             self.keep(&block);
         }
@@ -156,11 +206,11 @@ impl Capper {
     /// assert_eq!(capper.finish(&Naming::unsaved()).text, other.finish(&Naming::unsaved()).text);
     /// ```
     pub fn push_block(&mut self, block: &Arc<Vec<u8>>) {
-        let Some(scan) = &mut self.scan else {
+        if self.scan.is_none() {
             return self.push(block);
-        };
+        }
         self.total = self.total.saturating_add(block.len() as u64);
-        scan.feed(block);
+        self.look(block);
         self.blocks.push_back(Arc::clone(block));
         self.shared += block.len();
         if self.shared >= self.window {
@@ -189,11 +239,26 @@ impl Capper {
         self.tail.extend_from_slice(rest);
     }
 
-    fn begin(&self) -> Scan {
+    /// Looks at what comes after the head.
+    fn look(&mut self, bytes: &[u8]) {
+        if let Some(scan) = &mut self.scan {
+            match &mut self.decoding {
+                Some(decoding) => scan.feed(decoding.read(bytes)),
+                None => scan.feed(bytes),
+            }
+        }
+    }
+
+    fn begin(&mut self) -> Scan {
         let kind = kind_of(&self.head, &self.policy);
         let otherwise = self.policy.hint.filter(|hint| *hint != Kind::Json).unwrap_or(Kind::Text);
-        let mut scan = Scan::new(kind, otherwise, self.limit, &self.head);
-        scan.feed(&self.head);
+        self.decoding = Utf16::of(&self.head).filter(|_| kind != Kind::Binary).map(Decoding::new);
+        let head = match &mut self.decoding {
+            Some(decoding) => decoding.read(&self.head),
+            None => &self.head,
+        };
+        let mut scan = Scan::new(kind, otherwise, self.limit, head);
+        scan.feed(head);
         scan
     }
 
@@ -236,10 +301,24 @@ impl Capper {
         if !self.exceeded() {
             return Ended { policy: self.policy, limit: self.limit, total: self.total, over: None, head: self.head };
         }
-        let scan = self.scan.take().unwrap_or_else(|| self.begin());
-        let tail = self.last_window();
+        let mut scan = match self.scan.take() {
+            Some(scan) => scan,
+            None => self.begin(),
+        };
+        let (mut tail, mut stored) = (self.last_window(), None);
+        if let Some(mut decoding) = self.decoding.take() {
+            scan.feed(decoding.end());
+            let order = decoding.decoder.order();
+            let ends = self.head.len() as u64 == self.total;
+            self.head = decoded(Decoder::new(order), &self.head, ends);
+            // From a whole character on.
+            let skip = order.before_part(&tail, self.total - tail.len() as u64);
+            tail = decoded(Decoder::within(order), tail.get(skip..).unwrap_or_default(), true);
+            stored = Some((order, self.total));
+            self.total = decoding.total;
+        }
         let (policy, limit, total) = (self.policy, self.limit, self.total);
-        Ended { policy, limit, total, over: Some((scan.finish(), tail)), head: self.head }
+        Ended { policy, limit, total, over: Some(Over { found: scan.finish(), tail, stored }), head: self.head }
     }
 
     /// The last window of the text, in one piece.
@@ -278,30 +357,39 @@ pub struct Ended {
     total: u64,
     /// The first bytes; all of them if the text is within the cap.
     head: Vec<u8>,
-    /// Of a text over the cap: what was found in it, and its last bytes.
-    over: Option<(Found, Vec<u8>)>,
+    over: Option<Over>,
+}
+
+/// What is known of a text over the cap. Of one in UTF-16 all but `stored` is about what it is as UTF-8.
+#[derive(Debug, Clone)]
+struct Over {
+    found: Found,
+    /// Its last bytes.
+    tail: Vec<u8>,
+    /// How it is stored, and how long it is so.
+    stored: Option<(Utf16, u64)>,
 }
 
 impl Ended {
     /// Gives the kind of content.
     pub fn kind(&self) -> Kind {
         match &self.over {
-            Some((found, _)) => found.kind,
+            Some(over) => over.found.kind,
             None => kind_of(&self.head, &self.policy),
         }
     }
 
     /// Gives the number of lines; a last one without a line feed counts.
     pub fn lines(&self) -> u64 {
-        self.over.as_ref().map_or_else(|| lines_of(&self.head), |(found, _)| found.lines)
+        self.over.as_ref().map_or_else(|| lines_of(&self.head), |over| over.found.lines)
     }
 
     /// Composes what is shown: the whole text if it is within the cap. It may be asked for by several names.
     pub fn show(&self, naming: &Naming<'_>) -> Capped<'static> {
         match &self.over {
             None => unchanged(Cow::Owned(self.head.clone()), &self.policy),
-            Some((found, tail)) => {
-                let seen = Seen { head: &self.head, tail, total: self.total, found };
+            Some(Over { found, tail, stored }) => {
+                let seen = Seen { head: &self.head, tail, total: self.total, found, stored: *stored };
                 preview::compose(&seen, &self.policy, self.limit, naming)
             }
         }

@@ -2,6 +2,7 @@
 
 use super::kind::Kind;
 use super::minified::is_minified;
+use crate::utf16::Utf16;
 
 /// How much of a text is looked at.
 const SAMPLE: usize = 64 * 1024;
@@ -12,6 +13,7 @@ const LINES: usize = 200;
 impl Kind {
     /// Detects the kind of a text from its first 64 KiB.
     ///
+    /// Text in UTF-16 with a byte order mark is judged by what it says.
     /// A structure that the content shows (JSON, a diff, a table) goes before the hint, the hint before what the lines
     /// look like.
     ///
@@ -23,6 +25,13 @@ impl Kind {
     /// assert_eq!(Kind::detect(b"hello", None), Kind::Text);
     /// ```
     pub fn detect(text: &[u8], hint: Option<Self>) -> Self {
+        if let Some(order) = Utf16::of(text) {
+            return Self::of_sample(order.decode_part(text.get(..SAMPLE).unwrap_or(text), 0).as_bytes(), hint);
+        }
+        Self::of_sample(text, hint)
+    }
+
+    fn of_sample(text: &[u8], hint: Option<Self>) -> Self {
         let sample = text.get(..SAMPLE).unwrap_or(text);
         let mut lines: Vec<&[u8]> = sample.split(|byte| *byte == b'\n').take(LINES + 1).collect();
         // The last may be broken off, or be what follows the last line feed.
@@ -56,7 +65,7 @@ fn structure(sample: &[u8], lines: &[&[u8]]) -> Option<Kind> {
     if is_minified(sample) {
         return Some(Kind::Minified);
     }
-    if table(lines) {
+    if table(lines) || table(&records(lines).iter().map(Vec::as_slice).collect::<Vec<_>>()) {
         return Some(Kind::Table);
     }
     markdown(sample).then_some(Kind::File)
@@ -118,6 +127,28 @@ fn diff(lines: &[&[u8]]) -> bool {
         && (begins(b"diff --git ")
             || (begins(b"@@ -") && begins(b"--- ") && begins(b"+++ "))
             || begins(b"*** Update File: "))
+}
+
+/// Lines put together where quotes are open: the records of a table whose cells hold line feeds; of the last, which may be
+/// broken off, only if its quotes are closed. Nothing where no line is put to another.
+fn records(lines: &[&[u8]]) -> Vec<Vec<u8>> {
+    let mut records: Vec<Vec<u8>> = Vec::new();
+    let mut open = false;
+    for line in lines {
+        match records.last_mut().filter(|_| open) {
+            Some(record) => {
+                record.push(b' ');
+                record.extend_from_slice(line);
+            }
+            None => records.push(line.to_vec()),
+        }
+        open ^= !memchr::memchr_iter(b'"', line).count().is_multiple_of(2);
+    }
+    if open {
+        records.pop();
+    }
+    records.truncate(if records.len() == lines.len() { 0 } else { records.len() });
+    records
 }
 
 fn table(lines: &[&[u8]]) -> bool {
@@ -243,6 +274,22 @@ mod tests {
         }
         // Latin-1 is text, though it cannot be shown well.
         assert_ne!(Kind::detect(&b"caf\xE9 au lait, d\xE9j\xE0 vu\n".repeat(100), None), Kind::Binary);
+    }
+
+    #[test]
+    fn a_table_whose_records_span_lines_is_one() {
+        let record = |n: usize| format!("{n},\"first line, of {n}\nsecond \"\"line\"\"\r\n\nlast\",open\n");
+        let csv: String = "id,text,state\n".to_owned() + &(0..90).map(record).collect::<String>();
+        assert_eq!(Kind::detect(csv.as_bytes(), Some(Kind::Output)), Kind::Table);
+        // Its header may span lines, too, and the text may be broken off within a record.
+        assert_eq!(Kind::detect(&csv.as_bytes()[..1_000], None), Kind::Table);
+        assert_eq!(Kind::detect(csv.replacen("text", "\"te\nxt\"", 1).as_bytes(), None), Kind::Table);
+        for text in [
+            "He said, \"it is\nso, and so\".\nShe said, \"no\".\nThen, \"it was\nnot\", they said, yes.\nEnd.\n",
+            "a, b = \"x\ny\", 2\nc, d = \"z\nw\", 3\nf(\"a, \nb\", 1)\nreturn a, b\n",
+        ] {
+            assert_eq!(Kind::detect(text.repeat(5).as_bytes(), None), Kind::Text, "{text}");
+        }
     }
 
     #[test]

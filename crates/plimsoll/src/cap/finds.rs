@@ -1,11 +1,10 @@
 //! Keeping the lines that stand out, as many as could be shown, and choosing among them.
 
 use std::collections::{HashMap, HashSet, VecDeque};
-use std::hash::{BuildHasherDefault, Hasher};
+use std::hash::BuildHasherDefault;
 use std::ops::Range;
 
-use twox_hash::XxHash3_128;
-
+use super::alike::{AsIs, alike, alike_at_a_glance};
 use super::notable::Weight;
 use super::screen::shown_line;
 
@@ -15,7 +14,8 @@ const LINE: Range<usize> = 80..240;
 const AFTER: usize = 160;
 /// How many lines after a failure are shown with it if there is room: where it is, and what it points at.
 const FOLLOWING: usize = 3;
-/// How many there may be of a block that goes on, indented or after an empty line: what was expected, and what came.
+/// How many there may be of a block that goes on, indented or after an empty line: what was expected, and what came; or
+/// with hints.
 const BLOCK: usize = 10;
 /// How many lines before a failure may be shown with it.
 const BEFORE: usize = 2;
@@ -28,6 +28,9 @@ const TOLD_APART: usize = 4_096;
 const SPREAD: u64 = 4_096;
 /// How many of those that are told apart are known at a glance.
 const RECENT: usize = 1_024;
+/// How many lines there must be like one that is shown elsewhere for them to be told, and of how many such lines it is.
+const FLOOD: u64 = 5;
+const FLOODS: usize = 3;
 /// How many lines may turn out too long for the room that is left before no more are tried.
 const TOO_LONG: usize = 8;
 
@@ -56,7 +59,9 @@ impl Find {
         let lines = lines.filter(move |line| full || line.ends_with(b"\n"));
         let mut lines: Vec<(u64, &[u8])> = (self.line + 1..).zip(lines).collect();
         let mut block = lines.split_off(lines.len().min(FOLLOWING));
-        let goes_on = |line: &[u8]| line.trim_ascii().is_empty() || is_indented(line);
+        // So git says what to do about it.
+        let hints = |line: &[u8]| line.starts_with(b"hint: ");
+        let goes_on = |line: &[u8]| line.trim_ascii().is_empty() || is_indented(line) || hints(line);
         block.truncate(block.iter().position(|(_, line)| !goes_on(line)).unwrap_or(block.len()));
         let show = |lines: Vec<(u64, &[u8])>| {
             lines.into_iter().map(|(line, text)| (line, shown_line(text, AFTER))).collect()
@@ -243,9 +248,7 @@ impl Finds {
         };
         let several = self.kept.iter().map(candidates).sum::<usize>().clamp(1, 4);
         let longest = (most / several).clamp(LINE.start, LINE.end);
-        // Once not every line was looked at, there may be more that are like it.
-        let sampled = self.told.iter().any(|(told, _)| *told == TOLD_APART);
-        let and = if sampled { "and at least" } else { "and" };
+        let and = if self.is_sampled() { "and at least" } else { "and" };
         let mut chosen: Vec<Shown> = Vec::new();
         let mut left = most;
         for (first, last) in self.kept.iter().rev() {
@@ -277,6 +280,38 @@ impl Finds {
         chosen
     }
 
+    /// Says of which lines that are shown outside a range there are many more, the most frequent first; in at most so many
+    /// bytes. Nothing if there are none.
+    pub(super) fn floods(&self, within: &Range<u64>, most: usize) -> String {
+        let lines: HashMap<u64, u64> = self
+            .kept
+            .iter()
+            .flat_map(|(first, last)| first.iter().chain(last))
+            .filter(|find| !within.contains(&find.at))
+            .map(|find| (find.at, find.line))
+            .collect();
+        let more = self.seen.iter().filter_map(|(times, at)| Some((times.checked_sub(1)?, *lines.get(at)?)));
+        let mut floods: Vec<(u64, u64)> = more.filter(|(more, _)| *more >= FLOOD).collect();
+        floods.sort_unstable_by_key(|(more, line)| (std::cmp::Reverse(*more), *line));
+        floods.truncate(FLOODS);
+        let least = if self.is_sampled() { "at least " } else { "" };
+        while !floods.is_empty() {
+            let each = floods.iter().map(|(more, line)| format!("{least}{more} more like line {line}"));
+            let text =
+                format!("[plimsoll: of lines that stand out there are {}]\n", each.collect::<Vec<_>>().join(", "));
+            if text.len() <= most {
+                return text;
+            }
+            floods.pop();
+        }
+        String::new()
+    }
+
+    /// Whether not every line was looked at: there may be more that are like one.
+    fn is_sampled(&self) -> bool {
+        self.told.iter().any(|(told, _)| *told == TOLD_APART)
+    }
+
     fn add_following(&self, chosen: &mut Vec<Shown>, within: &Range<u64>, mut left: usize) {
         let mut taken: HashSet<u64> = chosen.iter().map(|shown| shown.line).collect();
         let failures =
@@ -306,90 +341,6 @@ impl Finds {
     }
 }
 
-/// Hashes of lines are as good as hashes get.
-#[derive(Debug, Clone, Copy, Default)]
-struct AsIs(u64);
-
-impl Hasher for AsIs {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.0 = self.0.rotate_left(8) ^ u64::from(*byte);
-        }
-    }
-
-    fn write_u64(&mut self, hash: u64) {
-        self.0 = hash;
-    }
-}
-
-/// What lines have in common that differ in digits only, as a hash: eight bytes at a time in each of four lanes, since
-/// one product waits for the one before it.
-fn alike_at_a_glance(line: &[u8]) -> u64 {
-    let line = line.get(..LINE.end).unwrap_or(line);
-    let mut lanes = [line.len() as u64, 1, 2, 3];
-    let (blocks, rest) = line.as_chunks::<32>();
-    for block in blocks {
-        mix_block(&mut lanes, block);
-    }
-    let mut last = [0; 32];
-    last.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
-    mix_block(&mut lanes, &last);
-    lanes.into_iter().fold(0, mix)
-}
-
-fn mix_block(lanes: &mut [u64; 4], block: &[u8; 32]) {
-    for (lane, word) in lanes.iter_mut().zip(block.as_chunks::<8>().0) {
-        let word = u64::from_le_bytes(*word);
-        *lane = mix(*lane, word & !digits(word));
-    }
-}
-
-fn mix(hash: u64, word: u64) -> u64 {
-    let hash = (hash ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    hash ^ hash >> 32
-}
-
-/// What lines have in common that differ in numbers only.
-fn alike(line: &[u8]) -> u64 {
-    let mut kept = [0; LINE.end];
-    let mut size = 0;
-    let keep = |bytes: &[u8], kept: &mut [u8; LINE.end], size: &mut usize| {
-        for byte in bytes {
-            if let Some(place) = kept.get_mut(*size) {
-                *place = *byte;
-            }
-            *size += usize::from(!byte.is_ascii_digit());
-        }
-    };
-    let (words, rest) = line.get(..LINE.end).unwrap_or(line).as_chunks::<8>();
-    for word in words {
-        if digits(u64::from_le_bytes(*word)) != 0 {
-            keep(word, &mut kept, &mut size);
-        } else if let Some(place) = kept.get_mut(size..size + word.len()) {
-            place.copy_from_slice(word);
-            size += word.len();
-        }
-    }
-    keep(rest, &mut kept, &mut size);
-    let hash = XxHash3_128::oneshot(kept.get(..size).unwrap_or_default());
-    u64::try_from(hash >> 64).unwrap_or_default()
-}
-
-/// All bits of those of eight bytes that are ASCII digits.
-fn digits(word: u64) -> u64 {
-    const HIGH: u64 = u64::from_le_bytes([0x80; 8]);
-    let low = word & !HIGH;
-    // The high bit of each byte from `0` up, and of each above `9`.
-    let (least, above) = (low + u64::from_le_bytes([0x80 - b'0'; 8]), low + u64::from_le_bytes([0x7F - b'9'; 8]));
-    let high = least & !above & !word & HIGH;
-    // Without a product four words are done at once.
-    (high << 1).wrapping_sub(high >> 7)
-}
-
 /// A line as it stands between head and tail.
 #[derive(Debug, Clone)]
 pub(super) struct Shown {
@@ -401,26 +352,6 @@ pub(super) struct Shown {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn lines_that_differ_in_numbers_only_are_alike() {
-        let line = |number: u64| format!("worker {number} of 2026-01-02 failed at {number}.5 ms: é/:;<=9");
-        assert_eq!(alike(line(7).as_bytes()), alike(line(123_456_789).as_bytes()));
-        assert_eq!(alike_at_a_glance(line(7).as_bytes()), alike_at_a_glance(line(8).as_bytes()));
-        for other in [
-            "",
-            "worker",
-            "worker 7 of 2026-01-02 failed at 7.5 ms: é/:;<=:",
-            "worker 7 of 2026-01-02 failed at 7.5 ms: é/:;<=9 ",
-        ] {
-            assert_ne!(alike(line(7).as_bytes()), alike(other.as_bytes()));
-            assert_ne!(alike_at_a_glance(line(7).as_bytes()), alike_at_a_glance(other.as_bytes()));
-        }
-        for byte in 0..=u8::MAX {
-            let expected = u64::from(byte.is_ascii_digit()) * 0xFF00_FF00;
-            assert_eq!(digits(u64::from_le_bytes([b'/', byte, b':', byte, 0xB0, 0xFF, 0, b'a'])), expected, "{byte}");
-        }
-    }
 
     /// A line of letters alone that is like no other.
     fn different(number: u64) -> String {
@@ -468,6 +399,25 @@ mod tests {
         note(&mut finds, 1_000_000, 10, 30, Weight::Failure, "error:");
         let shown = finds.choose(&(900_000..u64::MAX), 2_048);
         assert_eq!(shown.iter().filter(|shown| shown.text.contains("error")).count(), 30);
+    }
+
+    #[test]
+    fn of_a_flood_that_begins_where_it_is_shown_the_count_is_told() {
+        let mut finds = Finds::new(8 * 1024, Label::Line);
+        for nth in 0..1_000_u64 {
+            let text =
+                if nth % 9 == 1 { format!("error: full {nth}") } else { format!("error: late at 0xab{nth:x}") };
+            let noted =
+                Noted { at: nth * 10, weight: Weight::Failure, text: text.as_bytes(), before: b"", after: b"" };
+            finds.note(&noted, || nth + 1);
+        }
+        let says = "[plimsoll: of lines that stand out there are 888 more like line 1, 110 more like line 2]\n";
+        assert_eq!(finds.floods(&(100..9_000), 200), says);
+        assert!(finds.floods(&(100..9_000), 80).ends_with("888 more like line 1]\n"));
+        assert_eq!(finds.floods(&(100..9_000), 10), "");
+        // Where its first line is left out, that one is shown with the count.
+        assert!(!finds.floods(&(5..9_000), 200).contains("like line 2"));
+        assert!(finds.choose(&(5..9_000), 200)[0].text.ends_with("error: full 1 (and 110 like it)\n"));
     }
 
     #[test]

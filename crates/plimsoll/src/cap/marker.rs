@@ -8,6 +8,7 @@ use super::limit::BYTES_PER_TOKEN;
 use super::policy::Saved;
 use crate::Bytes;
 use crate::id::ArtifactId;
+use crate::utf16::Utf16;
 
 /// How a marker begins. It says that the line is ours, since agents copy what they read into files.
 const OPENING: &str = "[plimsoll, not part of the content: ";
@@ -25,7 +26,7 @@ const PATH: &str = "; file ";
 /// use plimsoll::Bytes;
 /// use plimsoll::cap::{Kind, Marker, Saved};
 /// let marker = Marker {
-///     kind: Kind::Log, bytes: Bytes(395_298), lines: 4_944, left_out: Some(9_000..376_000),
+///     kind: Kind::Log, encoding: None, bytes: Bytes(395_298), lines: 4_944, left_out: Some(9_000..376_000),
 ///     saved: Saved::Whole, id: Some("s1/toolu_01".parse()?), path: None,
 /// };
 /// assert_eq!(
@@ -40,6 +41,8 @@ const PATH: &str = "; file ";
 pub struct Marker {
     /// The kind of content.
     pub kind: Kind,
+    /// How the text is encoded that is shown as UTF-8: `log in UTF-16LE (shown as UTF-8)`. None of UTF-8 itself.
+    pub encoding: Option<Utf16>,
     /// The size of the whole text. A quarter of it is shown as its tokens.
     pub bytes: Bytes,
     /// Its lines.
@@ -59,7 +62,8 @@ impl Marker {
     pub fn render(&self) -> String {
         let tokens = self.bytes.0 / BYTES_PER_TOKEN;
         let Self { kind, bytes: Bytes(bytes), lines, .. } = self;
-        let mut line = format!("{OPENING}{kind}, {bytes} bytes, {lines} lines, ~{tokens} tokens");
+        let encoding = self.encoding.map_or_else(String::new, encoded);
+        let mut line = format!("{OPENING}{kind}{encoding}, {bytes} bytes, {lines} lines, ~{tokens} tokens");
         if let Some(Range { start, end }) = &self.left_out {
             let _ = write!(line, "{LEFT_OUT}{start}-{end}");
         }
@@ -85,6 +89,8 @@ impl Marker {
     pub fn parse(line: &str) -> Option<Self> {
         let mut rest = line.strip_prefix(OPENING)?;
         let (kind, after) = rest.split_once(", ")?;
+        let encoding = Utf16::ALL.into_iter().find(|encoding| kind.ends_with(&encoded(*encoding)));
+        let kind = encoding.map_or(Some(kind), |encoding| kind.strip_suffix(&encoded(encoding)))?;
         let kind = Kind::named(kind)?;
         rest = after;
         let bytes = Bytes(number(&mut rest)?);
@@ -132,7 +138,7 @@ impl Marker {
                 Some(unquote(&mut rest)?)
             }
         };
-        (rest == "]").then_some(Self { kind, bytes, lines, left_out, saved, id, path })
+        (rest == "]").then_some(Self { kind, encoding, bytes, lines, left_out, saved, id, path })
     }
 
     /// Finds the marker of a capped text: the span of its line, without the line feed, and what it says.
@@ -153,6 +159,11 @@ impl Marker {
                 expected.abs_diff(span.start as u64)
             })
     }
+}
+
+/// What is said of a text that is shown in another encoding than it is stored in.
+fn encoded(encoding: Utf16) -> String {
+    format!(" in {} (shown as UTF-8)", encoding.name())
 }
 
 /// Takes a number off the front, only as it would be written.
@@ -226,9 +237,12 @@ mod tests {
         ];
         let id = proptest::option::of("[A-Za-z0-9_-]{1,20}/[A-Za-z0-9_-]{1,20}(~[0-9a-f]{12})?");
         let numbers = (any::<u64>(), any::<u64>(), proptest::option::of((any::<u64>(), any::<u64>())));
-        (0..Kind::ALL.len(), numbers, saved, id, proptest::option::of(any::<String>())).prop_map(
-            |(kind, (bytes, lines, left_out), saved, id, path)| Marker {
+        let encoding = proptest::option::of(prop_oneof![Just(Utf16::Le), Just(Utf16::Be)]);
+        let kind = (0..Kind::ALL.len(), encoding);
+        (kind, numbers, saved, id, proptest::option::of(any::<String>())).prop_map(
+            |((kind, encoding), (bytes, lines, left_out), saved, id, path)| Marker {
                 kind: Kind::ALL[kind],
+                encoding,
                 bytes: Bytes(bytes),
                 lines,
                 left_out: left_out.map(|(start, end)| start..end),
@@ -263,6 +277,7 @@ mod tests {
     fn a_quoted_marker_is_not_taken_for_the_one_of_the_text() {
         let of = |bytes, start, id: &str| Marker {
             kind: Kind::Text,
+            encoding: None,
             bytes: Bytes(bytes),
             lines: 1,
             left_out: Some(start..bytes - 10),

@@ -51,6 +51,12 @@ pub(super) fn weigh(line: &[u8], at: usize) -> Option<Weight> {
     let before = line.get(..start).unwrap_or_default();
     let after = line.get(end..).unwrap_or_default();
     if word.is_empty() {
+        // `! [rejected]  main -> main (fetch first)`, `! [remote rejected] ...`: git, of what it could not push or fetch.
+        if after.starts_with(b"! [") {
+            let leads = before.trim_ascii().is_empty();
+            let told = after.starts_with(b"! [rejected]") || after.starts_with(b"! [remote rejected]");
+            return (leads && told).then_some(Weight::Failure);
+        }
         // `make: *** [all] Error 2`.
         return after.starts_with(b"***").then_some(Weight::Failure).filter(|_| before.ends_with(b": "));
     }
@@ -354,6 +360,13 @@ mod tests {
             "{\"t\": 1, \"msg\": \"error: refused\"}",
             "Segmentation fault (core dumped)",
             "fatal: not a git repository",
+            " ! [rejected]        main -> main (fetch first)",
+            " ! [remote rejected] main -> main (pre-receive hook declined)",
+            "error: failed to push some refs to 'origin'",
+            "error: Your local changes to the following files would be overwritten by merge:",
+            "error: pathspec 'x' did not match any file(s) known to git",
+            "remote: error: GH006: Protected branch update failed for refs/heads/main.",
+            "fatal: refusing to merge unrelated histories",
             "not ok 2000 - the bad one",
             "  ✕ adds numbers (5 ms)",
             "✖ 12 problems (3 errors, 9 warnings)",
@@ -402,6 +415,9 @@ mod tests {
             "upstream: Service Unavailable",
             "10.0.0.1 - - [x] \"GET /a HTTP/1.1\" 403 157",
             "E   assert 1 == 2",
+            "git@github.com: Permission denied (publickey).",
+            "Automatic merge failed; fix conflicts and then commit the result.",
+            "Patch failed at 0001 Add a file",
         ] {
             assert_eq!(of(line), Some(Weight::Mention), "{line}");
         }
@@ -445,6 +461,10 @@ mod tests {
             "see Stack Overflow",
             "exit 3",
             "src/deadlock.rs",
+            "see the diagram ! [rejected] by all",
+            " = [up to date]      main -> main",
+            " + 1a2b3c4...5d6e7f8 main -> main (forced update)",
+            "hint: Updates were rejected because the remote contains work",
         ] {
             assert_eq!(of(line), None, "{line}");
         }

@@ -10,12 +10,14 @@ use super::marker::Marker;
 use super::minified;
 use super::outline::outline;
 use super::policy::{Capped, Naming, Policy, Shape};
+use super::rows;
 use super::scan::Found;
 use super::screen::{self, Part};
 use super::snip;
 use crate::Bytes;
+use crate::utf16::{Utf16, stored_bytes};
 
-/// What is known of a text that is over its cap.
+/// What is known of a text that is over its cap. Of one in UTF-16 all but `stored` is about what it is as UTF-8.
 pub(super) struct Seen<'s> {
     /// Its first bytes, more than the cap.
     pub(super) head: &'s [u8],
@@ -23,6 +25,29 @@ pub(super) struct Seen<'s> {
     pub(super) tail: &'s [u8],
     pub(super) total: u64,
     pub(super) found: &'s Found,
+    /// How it is stored, and how long it is so, if it is in UTF-16.
+    pub(super) stored: Option<(Utf16, u64)>,
+}
+
+impl Seen<'_> {
+    /// The size of the text as it is stored.
+    fn bytes(&self) -> Bytes {
+        Bytes(self.stored.map_or(self.total, |(_, bytes)| bytes))
+    }
+
+    /// What is left out of the text as it is stored, behind this much of the head and before this much of the tail.
+    fn left_out(&self, head: usize, tail: usize) -> Range<u64> {
+        let Some((_, bytes)) = self.stored else {
+            return head as u64..self.total.saturating_sub(tail as u64).max(head as u64);
+        };
+        let shown = |part: &[u8], what: Range<usize>| stored_bytes(part.get(what).unwrap_or_default());
+        // The mark goes with what follows it.
+        let front = if head == 0 { 0 } else { 2 + shown(self.head, 0..head) };
+        let back = shown(self.tail, self.tail.len().saturating_sub(tail)..self.tail.len());
+        // What a byte that is left over stands for is taken for two.
+        let back = back.saturating_sub(if tail > 0 { bytes % 2 } else { 0 });
+        front.min(bytes)..bytes.saturating_sub(back).max(front.min(bytes))
+    }
 }
 
 /// What stands between head and tail, below the marker.
@@ -58,15 +83,23 @@ pub(super) fn compose(seen: &Seen<'_>, policy: &Policy, limit: usize, naming: &N
         Shape::Default => by_kind(seen, limit, naming),
     };
     let (text, omitted, marker) = shaped.unwrap_or_else(|| {
-        let notes = snip::notes(Bytes(seen.total), naming);
-        let cut = snip::classic(seen.head, seen.tail, seen.total, limit, &notes);
+        // In UTF-16 it may be over the cap that it is not over as it is shown.
+        if seen.total <= limit as u64 {
+            return (String::from_utf8_lossy(seen.head).into_owned(), 0, None);
+        }
+        let notes = snip::notes(seen.bytes(), naming);
+        let removed = |head, tail| {
+            let left_out = seen.left_out(head, tail);
+            left_out.end - left_out.start
+        };
+        let cut = snip::classic(seen.head, seen.tail, removed, limit, &notes);
         (cut.text, cut.removed, None)
     });
     Capped {
         text: Cow::Owned(text.into_bytes()),
         was_capped: true,
         omitted: Bytes(omitted),
-        bytes: Bytes(seen.total),
+        bytes: seen.bytes(),
         lines: seen.found.lines,
         kind: seen.found.kind,
         marker,
@@ -78,10 +111,11 @@ fn by_kind(seen: &Seen<'_>, limit: usize, naming: &Naming<'_>) -> Option<(String
     let kind = seen.found.kind;
     let mut marker = Marker {
         kind,
-        bytes: Bytes(seen.total),
+        encoding: seen.stored.map(|(encoding, _)| encoding),
+        bytes: seen.bytes(),
         lines: seen.found.lines,
         // As wide as it can get: what is left out is known only when the parts are cut.
-        left_out: Some(seen.total..seen.total),
+        left_out: Some(seen.bytes().0..seen.bytes().0),
         saved: naming.saved,
         id: naming.id.cloned(),
         path: naming.path.map(str::to_owned),
@@ -104,7 +138,7 @@ fn by_kind(seen: &Seen<'_>, limit: usize, naming: &Naming<'_>) -> Option<(String
     let ends = Ends::cut(seen, kind, beside);
     // Wider ends may show more of what stood between them, but not more of it stands between.
     let text = middle.text(&ends.left_out);
-    let left_out = ends.left_out;
+    let left_out = seen.left_out(ends.front.end, ends.back.end - ends.back.start);
     // Nothing is left out where escape sequences were what made the text long.
     marker.left_out = marker.left_out.map(|_| left_out.clone()).filter(|left_out| !left_out.is_empty());
     let mut shown = ends.front.text;
@@ -214,7 +248,11 @@ fn middle(seen: &Seen<'_>, kind: Kind, (limit, room): (usize, usize), left_out: 
     let trouble = || {
         let finds = &found.passed.finds;
         let (least, count) = (if finds.more { "at least " } else { "" }, finds.count);
-        lines(format!("[plimsoll: lines left out that stand out, of {least}{count} in all]\n"))
+        let heading = format!("[plimsoll: lines left out that stand out, of {least}{count} in all]\n");
+        // A flood of lines that begins where it is shown is told in a line, and takes no more room.
+        let floods = finds.floods(left_out, quarter.saturating_sub(closing) / 2);
+        let most = quarter.saturating_sub(heading.len() + closing + floods.len());
+        Middle { structure: floods, lines: finds.choose(left_out, most), heading, ..Middle::default() }
     };
     // Beside a structure, what stands out has a part of the room; what it does not need, the structure has.
     let beside = |share: usize| {
@@ -255,11 +293,11 @@ fn middle(seen: &Seen<'_>, kind: Kind, (limit, room): (usize, usize), left_out: 
             let heading = "[plimsoll: the structure of the first value]\n";
             let first = found.json.as_ref().and_then(|json| outline(json, quarter.saturating_sub(heading.len())));
             let first = first.map(|(outline, _)| [heading, &outline].concat());
-            Middle { structure: first.unwrap_or_default(), ..trouble() }
+            let lines = trouble();
+            Middle { structure: first.unwrap_or_default() + &lines.structure, ..lines }
         }
         Kind::Table => {
-            let header = seen.head.split(|byte| *byte == b'\n').find(|line| !line.trim_ascii().is_empty());
-            let header = screen::shown_line(header.unwrap_or_default(), room / 8);
+            let header = screen::shown_line(&rows::header(seen.head), room / 8);
             let rows = found.passed.rows.count();
             let structure = format!("[plimsoll: a header and {rows} rows; the header again]\n{header}\n");
             Middle { structure, ..beside(quarter.saturating_sub(closing)).0 }

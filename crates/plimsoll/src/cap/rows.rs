@@ -77,6 +77,24 @@ impl Rows {
     }
 }
 
+/// The most of a header that is put together of several lines, in bytes.
+const HEADER: usize = 4 * 1024;
+
+/// The first record of a table, on one line.
+pub(super) fn header(text: &[u8]) -> Vec<u8> {
+    let mut lines = text.get(..HEADER).unwrap_or(text).split(|byte| *byte == b'\n');
+    let mut header = lines.find(|line| !line.trim_ascii().is_empty()).unwrap_or_default().to_vec();
+    let open = |header: &[u8]| !memchr::memchr_iter(b'"', header).count().is_multiple_of(2);
+    let quotes = Rows::new(&header).quotes;
+    while quotes
+        && open(&header)
+        && let Some(line) = lines.next()
+    {
+        header = [header.trim_ascii_end(), b" ", line].concat();
+    }
+    header
+}
+
 /// Whether a line is a row: not empty, no rule such as `---+---` or `|:--|--:|`, no footer such as `(12 rows)`.
 fn is_row(line: &[u8]) -> bool {
     let line = line.trim_ascii();
@@ -107,6 +125,12 @@ mod tests {
         assert_eq!(count(" id | name \n----+------\n 1 | a\n 2 | b\n(2 rows)\n\n"), 2);
         assert_eq!(count("| a | b |\n|---|:-:|\n| 1 | - |\n| 2 | x |\n| 3 | y |"), 3);
         assert_eq!(count("a\tb\n1\t5\" disk\n2\tc\n"), 2);
+    }
+
+    #[test]
+    fn a_header_with_line_feeds_in_quotes_is_one_line() {
+        assert_eq!(header(b"\nid,\"the\r\ntext\",x\n1,2,3\n"), b"id,\"the text\",x");
+        assert_eq!(header(b"a\tb\"\n1\t2\n"), b"a\tb\"");
     }
 
     #[test]

@@ -53,7 +53,8 @@ pub fn snip_bytes<'t>(text: &'t [u8], cap: impl Into<Cap>, note: Option<&str>) -
 fn in_memory(text: &[u8], limit: usize, note: Option<&str>) -> String {
     let notes: Vec<Cow<'_, str>> = note.map(Cow::Borrowed).into_iter().chain([Cow::Borrowed(TRUNCATED)]).collect();
     let notes = if note.is_some() { notes.as_slice() } else { &[] };
-    classic(text, text, text.len() as u64, limit, notes).text
+    let removed = |end: usize, tail: usize| text.len().saturating_sub(end).saturating_sub(tail) as u64;
+    classic(text, text, removed, limit, notes).text
 }
 
 /// A classic cut, and how many bytes are not in it.
@@ -89,8 +90,15 @@ pub(super) fn notes(total: Bytes, naming: &Naming<'_>) -> Vec<Cow<'static, str>>
     steps.into_iter().map(Cow::Owned).chain([Cow::Borrowed(TRUNCATED)]).collect()
 }
 
-/// Cuts a text of which at least the first and the last `limit` bytes are at hand.
-pub(super) fn classic(head: &[u8], tail: &[u8], total: u64, limit: usize, notes: &[Cow<'_, str>]) -> Cut {
+/// Cuts a text of which at least the first and the last `limit` bytes are at hand. `removed` tells how many are left out
+/// between this many of the head and this many of the tail.
+pub(super) fn classic(
+    head: &[u8],
+    tail: &[u8],
+    removed: impl Fn(usize, usize) -> u64,
+    limit: usize,
+    notes: &[Cow<'_, str>],
+) -> Cut {
     let tail_most = TAIL.min(limit / 4);
     let (tail_taken, tail_text) = lossy_end(tail, tail_most);
     let steps = notes.iter().map(|note| format!(" bytes. {note}]\n")).chain([" bytes...]\n".to_owned()]);
@@ -103,7 +111,7 @@ pub(super) fn classic(head: &[u8], tail: &[u8], total: u64, limit: usize, notes:
                 break;
             }
             let (end, head_text) = lossy_start(head, limit.saturating_sub(marker + tail_text.len()));
-            let removed = total.saturating_sub(end as u64).saturating_sub(tail_taken as u64);
+            let removed = removed(end, tail_taken);
             let number = removed.to_string();
             if number.len() <= digits {
                 let text = [&*head_text, opening, &number, &closing, &tail_text].concat();
@@ -112,7 +120,7 @@ pub(super) fn classic(head: &[u8], tail: &[u8], total: u64, limit: usize, notes:
         }
     }
     let (end, text) = lossy_start(head, limit);
-    Cut { text: text.into_owned(), removed: total.saturating_sub(end as u64) }
+    Cut { text: text.into_owned(), removed: removed(end, 0) }
 }
 
 /// Takes as much from the front as fits `most` bytes when shown; gives how much it took.
@@ -239,7 +247,8 @@ mod tests {
         let mut seen: Vec<Option<String>> = Vec::new();
         for limit in (0..=400).rev() {
             let notes = notes(Bytes(9_000), &naming);
-            let cut = classic(text.as_bytes(), text.as_bytes(), 9_000, limit, &notes);
+            let cut =
+                classic(text.as_bytes(), text.as_bytes(), |head, tail| (9_000 - head - tail) as u64, limit, &notes);
             assert!(cut.text.len() <= limit);
             let step = parts(&cut.text).map(|(_, removed, note, _)| {
                 assert_eq!(removed, cut.removed);
@@ -272,7 +281,7 @@ mod tests {
     fn what_could_not_be_saved_is_said_in_the_note() {
         let notes = notes(Bytes(9_000), &Naming::unsaved());
         let text = "x".repeat(9_000);
-        let cut = classic(text.as_bytes(), text.as_bytes(), 9_000, 1_000, &notes);
+        let cut = classic(text.as_bytes(), text.as_bytes(), |head, tail| (9_000 - head - tail) as u64, 1_000, &notes);
         assert!(cut.text.contains("the middle could NOT be saved: run again with narrower output"));
     }
 

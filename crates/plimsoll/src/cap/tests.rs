@@ -9,6 +9,7 @@ mod beside;
 mod corpus;
 mod recorded;
 mod shapes;
+mod utf16;
 
 /// Texts of every width, lines long and short, escapes, and bytes that are no UTF-8.
 fn any_text() -> impl Strategy<Value = Vec<u8>> {

@@ -9,7 +9,7 @@
 /// first bytes of one mixed with those of another of its eight might stand. This order was searched for by machine, as
 /// one in which that hardly happens in prose, logs, JSON and code; sorted by what they mean it did a dozen times in a KiB,
 /// and took several times as long.
-pub(super) const TROUBLE: [&str; 47] = [
+pub(super) const TROUBLE: [&str; 48] = [
     "ehler",
     "HTTP/",
     "FAIL",
@@ -56,6 +56,7 @@ pub(super) const TROUBLE: [&str; 47] = [
     "annot ",
     "\nE   ",
     "ad Gateway",
+    "! [r",
     "ateway Time",
 ];
 

@@ -87,6 +87,7 @@ mod tests {
     fn mechanism_54_a_placeholder_says_that_it_is_not_part_of_the_content() {
         let marker = crate::cap::Marker {
             kind: crate::cap::Kind::Text,
+            encoding: None,
             bytes: crate::Bytes(9),
             lines: 1,
             left_out: None,
