@@ -41,7 +41,7 @@ pub enum Lookup {
     Threshold,
 }
 
-/// How a session works. The defaults are those of the specification: `extract`, all thresholds at their fractions.
+/// How a session works. By default `extract` writes summaries, and all thresholds are at their documented fractions.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct SessionOptions {

@@ -59,7 +59,7 @@ pub struct PlanOptions {
 }
 
 impl PlanOptions {
-    /// Makes options with the defaults of the specification.
+    /// Makes options with the documented defaults.
     pub const fn new(format: Format, trigger: Trigger) -> Self {
         Self {
             format,
