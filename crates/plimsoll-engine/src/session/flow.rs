@@ -7,12 +7,13 @@ use std::time::Duration;
 use plimsoll::Tokens;
 use plimsoll::budget::{Attempt, Level, Thresholds, Trigger};
 use plimsoll::token::Method;
-use plimsoll::wire::{Edit, Overflow, OverflowKind, splice};
+use plimsoll::wire::{Edit, Overflow, splice};
 
 use super::Inner;
 use super::adopt::InForce;
 use super::consider::{Outcome, begin};
 use super::envelope::Limited;
+use super::learned::{Learned, Refusal};
 use super::make::Brief;
 use super::report::{
     Begun, ByHand, CompactionReport, Manual, OverflowError, Prefix, Prepared, Reason, Request, RequestReport, Turn,
@@ -20,8 +21,8 @@ use super::report::{
 use super::see::{Seen, Unseen};
 use super::work::{Stage, Waiting};
 
-/// How many times more tokens than we count a provider may name for the same request.
-const UNBELIEVABLE: u64 = 4;
+/// From how many tokens on a refusal says by itself that there were too many.
+const TELLING: Tokens = Tokens(2_000);
 
 /// Whether a request has waited for a summary as long as is reasonable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,7 +44,7 @@ impl Inner {
     /// Whether what follows for a request that was seen may take time: the store is asked, or a summary is made.
     #[cfg(feature = "tokio")]
     pub(super) fn may_block(&self, request: &Request<'_>, seen: &Seen) -> bool {
-        let thresholds = self.thresholds(&seen.history.envelope);
+        let thresholds = self.thresholds_of(&seen.history);
         let is_full = !request.replay_only && thresholds.level(seen.history.used().0) >= Level::Prepare;
         is_full || self.has_to_keep_up(seen) || self.is_to_ask(seen, &thresholds)
     }
@@ -51,7 +52,7 @@ impl Inner {
     /// Makes a request ready that was seen, or says what it has to wait for.
     pub(super) fn proceed<'b>(&self, request: &Request<'b>, mut seen: Seen, late: Late) -> Begun<'b> {
         let request = &seen.judged(request);
-        let thresholds = self.thresholds(&seen.history.envelope);
+        let thresholds = self.thresholds_of(&seen.history);
         self.keep_up(request, &mut seen);
         if self.is_to_ask(&seen, &thresholds) {
             self.ask(request, &mut seen);
@@ -103,8 +104,16 @@ impl Inner {
             Err(Unseen::Passed(reason)) => return Err(OverflowError::NotCompacted(reason)),
             Err(Unseen::Results(_)) => return Err(OverflowError::NotCompacted(Reason::ServerHistory)),
         };
-        self.learn(seen.history.envelope.limited(), turn, overflow);
-        let thresholds = self.thresholds(&seen.history.envelope);
+        let refusal = Refusal::of(turn, seen.history.envelope.max_output, overflow, (self.options.clock)());
+        let learned = match refusal {
+            Refusal::Input(learned) => Some(learned),
+            Refusal::Nothing => None,
+            Refusal::Output => {
+                let says = "the refusal is of the output that was asked for; give the request a smaller limit of output";
+                return Err(OverflowError::NotCompacted(Reason::Skipped(says.to_owned())));
+            }
+        };
+        let thresholds = self.thresholds_with(&seen.history, learned);
         if !self.state().is_asked(seen.history.conversation()) {
             self.ask(request, &mut seen);
         }
@@ -127,6 +136,10 @@ impl Inner {
                 }
             }
         }
+        // A refusal of what cannot be made shorter says nothing that others are to be held to.
+        if let Some(learned) = learned {
+            self.remember(seen.history.envelope.limited(), learned);
+        }
         let prepared = self.finish(request, seen, thresholds, report, false, true);
         if self.options.shadow {
             return Err(OverflowError::NotCompacted(Reason::Shadow));
@@ -134,44 +147,30 @@ impl Inner {
         Ok(Begun::Ready(Box::new(prepared)))
     }
 
-    /// Remembers what an overflow says that the model takes. Where it says nothing, it is less than was sent.
-    fn learn(&self, of: Limited, turn: &Turn, overflow: &Overflow) {
-        // Numbers that cannot be of this request are a fault elsewhere, and would be one here for all that follow.
-        let said = overflow.tokens.or(overflow.limit).unwrap_or(Tokens::ZERO);
-        if overflow.kind == OverflowKind::Bytes || said.0 / UNBELIEVABLE > turn.used.0 {
-            return;
-        }
-        let limit = match (overflow.limit, overflow.tokens) {
-            // What the provider counts more than was believed is taken off, so that the limit is one by which what is
-            // believed can be judged. Usage, which is the provider's count, is part of that already.
-            (Some(limit), Some(tokens)) if tokens > turn.used && turn.used > Tokens::ZERO => {
-                let scaled = u128::from(limit.0) * u128::from(turn.used.0) / u128::from(tokens.0.max(1));
-                Tokens(u64::try_from(scaled).unwrap_or(limit.0))
-            }
-            (Some(limit), _) => limit,
-            (None, _) => turn.used,
-        };
-        // Whatever was said, it is less than what was sent.
-        let limit = limit.min(Tokens(turn.used.0 / 20 * 19));
-        if limit > Tokens::ZERO {
-            let mut state = self.state();
-            let learned = state.learned.entry(of).or_insert(limit);
-            *learned = limit.min(*learned);
-        }
+    /// Remembers a limit that was learned.
+    fn remember(&self, of: Limited, learned: Learned) {
+        let mut state = self.state();
+        let learned = learned.with(state.learned.get(&of));
+        state.learned.insert(of, learned);
     }
 
     /// Remembers what an overflow says of the model's limit, where nothing is sent again now.
     pub(super) fn learn_late(&self, turn: &Turn, overflow: &Overflow) {
         let of = turn.at.as_ref().map(|at| self.state().at_or_after(at)).unwrap_or_default();
-        if let Some(history) = of.first() {
-            self.learn(history.envelope.limited(), turn, overflow);
+        let Some(envelope) = of.first().map(|history| &history.envelope) else { return };
+        let now = (self.options.clock)();
+        let is_telling = overflow.limit.is_some() || turn.used >= TELLING;
+        if let Refusal::Input(learned) = Refusal::of(turn, envelope.max_output, overflow, now)
+            && is_telling
+        {
+            self.remember(envelope.limited(), learned);
         }
     }
 
-    /// Forgets what was learned where it is refuted: so much was taken.
+    /// Forgets what was learned where it is refuted: so much was taken, in the provider's tokens.
     pub(super) fn unlearn(&self, of: &Limited, taken: Tokens) {
         if let Some(learned) = self.state().learned.get_mut(of) {
-            *learned = taken.max(*learned);
+            learned.refuted(taken);
         }
     }
 
@@ -182,7 +181,7 @@ impl Inner {
             Err(Unseen::Passed(reason)) => return ByHand::Left(reason),
             Err(Unseen::Results(_)) => return ByHand::Left(Reason::ServerHistory),
         };
-        let thresholds = self.thresholds(&seen.history.envelope);
+        let thresholds = self.thresholds_of(&seen.history);
         self.ask(request, &mut seen);
         let history = seen.history;
         let brief = Brief {

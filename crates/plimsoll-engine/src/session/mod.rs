@@ -39,6 +39,7 @@ mod consider;
 mod envelope;
 mod flow;
 mod history;
+mod learned;
 mod limits;
 mod make;
 mod options;
@@ -219,7 +220,12 @@ impl Session {
         let of = self.inner.state().at_or_after(at);
         let mut heard = Heard::Nothing;
         if let Some(history) = of.first() {
-            self.inner.unlearn(&history.envelope.limited(), turn.used);
+            // What was taken cannot be more than the window: it is a sum over several calls, say.
+            let known = self.inner.static_thresholds(&history.envelope);
+            if reported > known.budget + known.reserve {
+                return Heard::Nothing;
+            }
+            self.inner.unlearn(&history.envelope.limited(), reported);
         }
         for history in of {
             if history.set_anchor(anchor) {

@@ -5,7 +5,6 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
-use plimsoll::Tokens;
 use plimsoll::budget::{Attempt, Breaker, Counting, Meter};
 use plimsoll::compact::{Chain, ChainHash};
 use plimsoll::wire::Format;
@@ -13,6 +12,7 @@ use plimsoll::wire::Format;
 use super::adopt::InForce;
 use super::envelope::Limited;
 use super::history::{History, SharedMeter};
+use super::learned::Learned;
 use super::report::At;
 use super::results::Decided;
 use super::work::{Work, has_grown};
@@ -52,7 +52,7 @@ pub(super) struct State {
     asked: VecDeque<Asked>,
     pub(super) decided: Decided,
     /// What overflows said that models take, which is less than was believed.
-    pub(super) learned: HashMap<Limited, Tokens>,
+    pub(super) learned: HashMap<Limited, Learned>,
     lineages: u64,
     /// When the store last failed to answer a question that could wait.
     failed: Option<SystemTime>,

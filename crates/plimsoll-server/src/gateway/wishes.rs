@@ -4,7 +4,7 @@ use http::HeaderMap;
 use http::header::{self, HeaderName};
 use memchr::memmem;
 use plimsoll::Tokens;
-use plimsoll::transcript::Role;
+use plimsoll::transcript::{BlockKind, Role};
 use plimsoll::wire::{Format, MessageSpans, Span};
 use plimsoll_engine::session::Recaller;
 
@@ -19,16 +19,19 @@ const NAMELESS: &str = "gateway";
 const SWITCH: &str = "plimsoll=bypass";
 
 /// Words with which agent programs ask for a summary of their own, each with the words that must stand beside them.
-const OWN_SUMMARIES: [(&str, &str); 5] = [
+const OWN_SUMMARIES: [(&str, &str); 4] = [
     // Claude Code, of all or of a part.
     ("Your task is to create a detailed summary of", "<summary>"),
     // Codex.
-    ("CONTEXT CHECKPOINT COMPACTION", ""),
-    ("compaction_trigger", ""),
+    ("You are performing a CONTEXT CHECKPOINT COMPACTION", "summary"),
     // OpenCode.
     ("Provide a detailed prompt for continuing our conversation above", ""),
     ("create a new anchored summary from the conversation", ""),
 ];
+/// The item with which Codex asks for one.
+const TRIGGER: &str = "compaction_trigger";
+/// How much of a text may stand before such words, in bytes: programs begin with them, or say first how to answer.
+const PREAMBLE: usize = 1_000;
 
 /// The name of a request's namespace.
 pub(crate) fn namespace(headers: &HeaderMap) -> &str {
@@ -103,15 +106,24 @@ pub(crate) fn is_codex_compaction(headers: &HeaderMap) -> bool {
 }
 
 /// Whether a conversation's last message asks for a compaction of the client's own. The words may stand anywhere else: in
-/// a file that was read, in an earlier request. Only as the last thing that the user says they ask.
+/// a file that was read, in an earlier request. Only where the user's last text begins with them they ask.
 pub(crate) fn asks_for_compaction(said: &[u8], format: Format) -> bool {
     let has = |words: &str| memmem::find(said, words.as_bytes()).is_some();
-    if !OWN_SUMMARIES.iter().any(|(words, beside)| has(words) && has(beside)) {
+    if !has(TRIGGER) && !OWN_SUMMARIES.iter().any(|(words, beside)| has(words) && has(beside)) {
         return false;
     }
-    let whole = Span::new(0, said.len());
-    let view = whole.map(|whole| MessageSpans::view_spans(said, format, &[whole]));
-    view.is_some_and(|view| view.transcript().messages.first().is_some_and(|said| said.role == Role::User))
+    let Some(view) = Span::new(0, said.len()).map(|whole| MessageSpans::view_spans(said, format, &[whole])) else {
+        return false;
+    };
+    let Some(message) = view.transcript().messages.first().filter(|said| said.role == Role::User) else {
+        return false;
+    };
+    let asks = |text: &str| {
+        let near = |words: &str| text.find(words).is_some_and(|at| at <= PREAMBLE);
+        OWN_SUMMARIES.iter().any(|(words, beside)| near(words) && text.contains(beside))
+    };
+    let is_trigger = |kind: &BlockKind<'_>| matches!(kind, BlockKind::Opaque(name) if name.decode() == TRIGGER);
+    message.blocks.iter().any(|block| is_trigger(&block.kind)) || message.texts().any(|text| asks(&text.decode()))
 }
 
 #[cfg(test)]
@@ -165,6 +177,14 @@ mod tests {
         assert!(!own(&format!(r#"{{"role":"assistant","content":"{ask}"}}"#), Format::Anthropic));
         assert!(!own(r#"{"role":"user","content":"hi"}"#, Format::Anthropic));
         assert!(own(r#"{"type":"compaction_trigger"}"#, Format::OpenaiResponses));
+        // Who reads of it, or asks about it, does not ask for it.
+        let read = |text: &str| format!(r#"{{"role":"user","content":[{{"type":"tool_result","tool_use_id":"t","content":"{text}"}}]}}"#);
+        for text in [ask, "type: compaction_trigger", "You are performing a CONTEXT CHECKPOINT COMPACTION: a summary"] {
+            assert!(!own(&read(text), Format::Anthropic), "{text}");
+        }
+        for text in ["What does compaction_trigger mean?", "Where does Codex say CONTEXT CHECKPOINT COMPACTION, and why a summary?"] {
+            assert!(!own(&format!(r#"{{"role":"user","content":"{text}"}}"#), Format::OpenaiChat), "{text}");
+        }
         let codex = headers(&[("x-codex-turn-metadata", r#"{"session_id":"s","request_kind":"compaction"}"#)]);
         assert!(is_codex_compaction(&codex) && !is_codex_compaction(&headers(&[])));
     }

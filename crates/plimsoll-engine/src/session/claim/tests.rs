@@ -153,7 +153,7 @@ fn what_another_process_made_and_did_not_help_is_not_taken_again() {
     let other = stage.again();
     let request = Request::new(body.as_bytes(), Format::Anthropic);
     let Ok(seen) = other.inner.see(&request) else { panic!("it is understood") };
-    let thresholds = other.inner.thresholds(&seen.history.envelope);
+    let thresholds = other.inner.thresholds_of(&seen.history);
     let mut brief = other.inner.brief(&request, &seen.history, &thresholds, Trigger::Threshold);
     assert!(matches!(brief.claim(), Claim::Theirs(_)));
     brief.again = true;
