@@ -109,7 +109,8 @@ impl Inner {
             Refusal::Input(learned) => Some(learned),
             Refusal::Nothing => None,
             Refusal::Output => {
-                let says = "the refusal is of the output that was asked for; give the request a smaller limit of output";
+                let says =
+                    "the refusal is of the output that was asked for; give the request a smaller limit of output";
                 return Err(OverflowError::NotCompacted(Reason::Skipped(says.to_owned())));
             }
         };

@@ -108,8 +108,7 @@ mod tests {
     }
 
     fn read(turn: &Turn, output: Option<u64>, tokens: Option<u64>, limit: Option<u64>) -> Refusal {
-        let overflow =
-            Overflow { tokens: tokens.map(Tokens), limit: limit.map(Tokens), kind: OverflowKind::Tokens };
+        let overflow = Overflow { tokens: tokens.map(Tokens), limit: limit.map(Tokens), kind: OverflowKind::Tokens };
         Refusal::of(turn, output.map(Tokens), &overflow, SystemTime::UNIX_EPOCH)
     }
 

@@ -178,11 +178,17 @@ mod tests {
         assert!(!own(r#"{"role":"user","content":"hi"}"#, Format::Anthropic));
         assert!(own(r#"{"type":"compaction_trigger"}"#, Format::OpenaiResponses));
         // Who reads of it, or asks about it, does not ask for it.
-        let read = |text: &str| format!(r#"{{"role":"user","content":[{{"type":"tool_result","tool_use_id":"t","content":"{text}"}}]}}"#);
-        for text in [ask, "type: compaction_trigger", "You are performing a CONTEXT CHECKPOINT COMPACTION: a summary"] {
+        let read = |text: &str| {
+            format!(r#"{{"role":"user","content":[{{"type":"tool_result","tool_use_id":"t","content":"{text}"}}]}}"#)
+        };
+        for text in [ask, "type: compaction_trigger", "You are performing a CONTEXT CHECKPOINT COMPACTION: a summary"]
+        {
             assert!(!own(&read(text), Format::Anthropic), "{text}");
         }
-        for text in ["What does compaction_trigger mean?", "Where does Codex say CONTEXT CHECKPOINT COMPACTION, and why a summary?"] {
+        for text in [
+            "What does compaction_trigger mean?",
+            "Where does Codex say CONTEXT CHECKPOINT COMPACTION, and why a summary?",
+        ] {
             assert!(!own(&format!(r#"{{"role":"user","content":"{text}"}}"#), Format::OpenaiChat), "{text}");
         }
         let codex = headers(&[("x-codex-turn-metadata", r#"{"session_id":"s","request_kind":"compaction"}"#)]);

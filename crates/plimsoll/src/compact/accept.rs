@@ -40,6 +40,8 @@ pub struct Expected<'e> {
     pub bound: Tokens,
     /// What the earlier summary took that it merges, if there is one.
     pub previous: Option<Tokens>,
+    /// The values and names in what that lays down: rules, limits, preferences.
+    pub laid_down: &'e [String],
     /// What the new part of the conversation counts: by that, a merged summary may grow.
     pub fresh: Tokens,
     /// The language asked for.
@@ -72,6 +74,11 @@ pub enum Verdict {
     Rejected(Reason),
 }
 
+/// From how many values and names on their absence tells that an earlier summary was not merged.
+const TELLING: usize = 4;
+/// One of so many must be held at the least: a summary may drop what is done with.
+const KEPT: usize = 4;
+
 /// How much a merged summary may grow by in any case.
 const LEAST_GROWTH: Tokens = Tokens(1_024);
 
@@ -90,8 +97,8 @@ pub fn growth_bound(previous: Tokens, fresh: Tokens) -> Tokens {
 /// Decides whether an answer is taken as the summary. Pure: the same answer to the same request gets the same verdict.
 ///
 /// Rejected is what is empty; was stopped by length, however complete it looks; calls tools or writes their markup; goes
-/// on with the conversation; lacks one of the headings 1–9 in order; is over the bound of size or growth; or is a
-/// provider's error text. Doubtful, but taken with a warning, is what is in another language than asked for, speaks of
+/// on with the conversation; lacks one of the headings 1–9 in order; is over the bound of size or growth; holds
+/// hardly anything of what the earlier summary lays down; or is a provider's error text. Doubtful, but taken with a warning, is what is in another language than asked for, speaks of
 /// refusing, lacks identifiers of the ledger, or has sections without content where the ledger knows of some.
 ///
 /// ```
@@ -99,6 +106,7 @@ pub fn growth_bound(previous: Tokens, fresh: Tokens) -> Tokens {
 /// let expected = Expected {
 ///     bound: Tokens(8_000),
 ///     previous: None,
+///     laid_down: &[],
 ///     fresh: Tokens(50_000),
 ///     language: None,
 ///     profile: &Profile::default(),
@@ -151,6 +159,11 @@ fn judge(answer: &Answer<'_>, expected: &Expected<'_>) -> Result<Accepted, Reaso
         if tokens > bound {
             return Err(Reason::Grown { tokens, previous, bound });
         }
+    }
+    let held = expected.laid_down.iter().filter(|name| summary.contains(name.as_str())).count();
+    let of = expected.laid_down.len();
+    if of >= TELLING && held * KEPT < of {
+        return Err(Reason::Forgets { held, of });
     }
     let read = |summary| Sections::read(summary, expected.profile, expected.language);
     let sections = match read(&summary) {

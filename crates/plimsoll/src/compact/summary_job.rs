@@ -2,7 +2,7 @@
 
 use super::accept::{Answer, Expected, Verdict, accept, growth_bound};
 use super::continuation::{ContinuationParts, continuation, parse_continuation};
-use super::ledger::{Artifact, Ledger, earlier::told};
+use super::ledger::{Artifact, Ledger, earlier::told, words::laid_down};
 use super::plan::Summarise;
 use super::profile::Profile;
 use super::prompt::{Language, Prompt};
@@ -53,6 +53,8 @@ pub struct SummaryJob<'j> {
     pub ledger: Ledger,
     /// What the earlier summary counts that is to be merged, if there is one.
     pub previous: Option<Tokens>,
+    /// The values and names in what that lays down.
+    laid_down: Vec<String>,
     /// The user's language.
     pub language: Option<Language>,
     /// The most that the summary may take: its budget, no more than what it replaces, and no more than a merged summary
@@ -76,13 +78,15 @@ impl<'j> SummaryJob<'j> {
         let mut ledger = Ledger::of(transcript, summarise.removed.clone());
         // The earlier summary is merged by the model; beside the new one it would stand twice.
         ledger.earlier = None;
-        let previous = previous_summary(transcript, summarise).map(|text| count(&text));
+        let earlier = previous_summary(transcript, summarise);
+        let laid_down = earlier.as_deref().map(laid_down).unwrap_or_default();
+        let previous = earlier.map(|text| count(&text));
         let mut bound = summarise.summary_budget.min(summarise.removed_tokens.max(LEAST_BOUND));
         if let Some(previous) = previous {
             bound = bound.min(growth_bound(previous, summarise.removed_tokens - previous));
         }
         let language = Language::of_words(&ledger.words);
-        Self { document, summarise, profile, instructions, count, ledger, previous, language, bound }
+        Self { document, summarise, profile, instructions, count, ledger, previous, laid_down, language, bound }
     }
 
     /// What the instruction is made from; `retry` is why the first answer was not taken.
@@ -113,6 +117,13 @@ impl<'j> SummaryJob<'j> {
         let mut prompt = self.prompt(retry);
         // The draft comes out of what the model can write too.
         prompt.bound = prompt.bound.min(Tokens(to.max_output.unwrap_or(Tokens::MAX).0 / 4 * 3));
+        let request = summary_request(self.document, removed.clone(), measure, &prompt, to, count)?;
+        let room = Tokens(request.output.0 / 4 * 3);
+        if prompt.bound <= room {
+            return Ok(request);
+        }
+        // What is left of the window for the answer is known now: to allow more would be to have it cut off.
+        prompt.bound = room;
         summary_request(self.document, removed, measure, &prompt, to, count)
     }
 
@@ -123,6 +134,7 @@ impl<'j> SummaryJob<'j> {
             &Expected {
                 bound: self.bound,
                 previous: self.previous,
+                laid_down: &self.laid_down,
                 fresh: self.summarise.removed_tokens - self.previous.unwrap_or_default(),
                 language: self.language,
                 profile: self.profile,

@@ -61,6 +61,14 @@ pub enum Reason {
         /// What it may take.
         bound: Tokens,
     },
+    /// It holds hardly anything of the values and names in what the earlier summary lays down.
+    #[error("the summary holds {held} of the {of} values and names in what the earlier summary lays down")]
+    Forgets {
+        /// How many it holds.
+        held: usize,
+        /// How many there are.
+        of: usize,
+    },
     /// The model refused, or its provider withheld the answer.
     #[error("the model refused, or its provider withheld the answer")]
     Refused,
@@ -114,6 +122,9 @@ impl Reason {
             Self::Grown { tokens, previous, bound } => format!(
                 "The summary grew from {} to {} tokens, and at most {} are possible. Merge the earlier summary fact by fact instead of putting the new one beside it.",
                 previous.0, tokens.0, bound.0
+            ),
+            Self::Forgets { held, of } => format!(
+                "It held {held} of the {of} values and names in what the earlier summary lays down. Carry over what still holds of it: rules, limits, names and numbers as they stand there."
             ),
             Self::Refused => {
                 "It was withheld. A summary only records what was said and done; record it plainly, without repeating what may not be written.".to_owned()

@@ -103,6 +103,7 @@ fn judge_with<'e>(answer: &Answer<'_>, change: impl FnOnce(&mut Expected<'e>)) -
     static KNOWN: LazyLock<(Profile, Ledger)> = LazyLock::new(|| (Profile::default(), ledger()));
     let (profile, ledger) = &*KNOWN;
     let mut expected = Expected {
+        laid_down: &[],
         bound: Tokens(2_000),
         previous: None,
         fresh: Tokens(20_000),
@@ -574,6 +575,23 @@ fn a_merged_summary_may_grow_by_what_is_new() {
 }
 
 #[test]
+fn a_summary_that_forgets_what_the_earlier_one_laid_down_is_not_taken() {
+    let raw = in_tags(GOOD);
+    let with = |names: &[&str]| {
+        let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+        judge_with(&Answer::finished(&raw), |expected| {
+            expected.previous = Some(rough(GOOD));
+            expected.laid_down = Vec::leak(names);
+        })
+    };
+    let gone = ["db/migrate_4711.sql", "port-58443", "2026-12-24", "INV-99812"];
+    assert_eq!(with(&gone), Verdict::Rejected(Reason::Forgets { held: 0, of: 4 }));
+    // What is done with may be dropped, and few names tell nothing.
+    assert!(matches!(with(&["retry.rs", gone[0], gone[1], gone[2]]), Verdict::Accepted(_)));
+    assert!(matches!(with(&gone[..3]), Verdict::Accepted(_)));
+}
+
+#[test]
 fn every_reason_has_words_for_the_report_and_for_the_model() {
     let (tokens, bound, previous) = (Tokens(3), Tokens(2), Tokens(1));
     for reason in [
@@ -587,6 +605,7 @@ fn every_reason_has_words_for_the_report_and_for_the_model() {
         Reason::Skeleton,
         Reason::TooLong { tokens, bound },
         Reason::Grown { tokens, previous, bound },
+        Reason::Forgets { held: 1, of: 9 },
         Reason::Refused,
         Reason::ProviderError { error: "503".into() },
     ] {

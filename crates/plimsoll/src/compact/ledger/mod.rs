@@ -35,7 +35,7 @@ mod todos;
 pub(crate) mod trail;
 mod value;
 pub(crate) mod verbs;
-mod words;
+pub(crate) mod words;
 
 #[cfg(test)]
 mod tests;

@@ -16,6 +16,8 @@ const REQUEST: usize = 1_600;
 /// A single passage longer than this is shown by its beginning, in characters.
 const PASSAGE: usize = 600;
 
+/// How many of the user's messages are the last ones.
+const LATEST: u32 = 8;
 /// What stands behind the beginning of a passage that was too long.
 const SHORTENED: &str = " […]";
 
@@ -29,6 +31,8 @@ struct Candidate {
     rank: Rank,
     /// Of what is laid down the shorter first: one long passage must not stand for many short ones.
     bulk: u8,
+    /// What was said last comes first, whatever it weighs.
+    before_last: bool,
     /// Among equals: weightier first, then later ones first.
     score: Reverse<u8>,
     recency: Reverse<u32>,
@@ -43,8 +47,16 @@ struct Candidate {
 
 impl Ord for Candidate {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        let key =
-            |candidate: &Self| (candidate.rank, candidate.bulk, candidate.score, candidate.recency, candidate.place);
+        let key = |candidate: &Self| {
+            (
+                candidate.rank,
+                candidate.bulk,
+                candidate.before_last,
+                candidate.score,
+                candidate.recency,
+                candidate.place,
+            )
+        };
         key(self).cmp(&key(other))
     }
 }
@@ -208,6 +220,7 @@ impl<'l> Selection<'l> {
             _ => 0,
         };
         self.waiting.push(Reverse(Candidate {
+            before_last: matches!(&fact, Fact::Words(words) if words.turn + LATEST <= self.last),
             rank,
             bulk,
             score: Reverse(score),

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::paste;
 use super::sentence::passages;
 use super::standing::{self, Tier};
+use super::value;
 
 /// A user's message, or a passage of one, verbatim.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -19,6 +20,17 @@ pub struct Words {
     /// The later message that says explicitly that this has changed. Both are kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changed_by: Option<u32>,
+}
+
+/// The values and names in the passages of a text that lay something down.
+pub(crate) fn laid_down(text: &str) -> Vec<String> {
+    let passages = passages(text);
+    let standing = paste::said(&passages).into_iter().filter(|passage| standing::weigh(passage).0 <= Tier::Value);
+    let mut named: Vec<String> =
+        standing.flat_map(value::words).filter(|word| value::is_traceable(word)).map(str::to_owned).collect();
+    named.sort_unstable();
+    named.dedup();
+    named
 }
 
 impl Words {
