@@ -58,7 +58,7 @@ pub(crate) enum Command {
     Models(ModelsArgs),
     Profiles(crate::cmd::profiles::ProfilesArgs),
     Compact(CompactArgs),
-    Restore(RestoreArgs),
+    Restore(crate::cmd::restore::RestoreArgs),
     Cap(CapArgs),
     Recall(RecallArgs),
     Store(crate::cmd::store::StoreArgs),
@@ -220,24 +220,6 @@ pub(crate) struct CompactArgs {
     /// Print the report as one JSON object on standard output; the transcript then only goes to -o or --in-place
     #[arg(long)]
     pub(crate) json: bool,
-}
-
-/// Write the exact bytes from before a compaction
-///
-/// A file that -o names and that is there already is kept beside it as a backup. One that holds messages from after the
-/// compaction, or that a program is at work on, is left as it is without --force.
-#[derive(Debug, Args)]
-#[command(after_help = "Example: plimsoll restore 'session/~0123456789ab' -o session.jsonl")]
-pub(crate) struct RestoreArgs {
-    /// The epoch, as `compact` reported it
-    #[arg(value_name = "EPOCH")]
-    pub(crate) epoch: String,
-    /// Write here instead of standard output
-    #[arg(short, long, value_name = "OUT", value_hint = ValueHint::FilePath)]
-    pub(crate) output: Option<PathBuf>,
-    /// Write over OUT even if it holds messages from after the compaction, or a program is at work on it
-    #[arg(long, requires = "output")]
-    pub(crate) force: bool,
 }
 
 /// Cap a tool result: what fits is printed, the whole is stored
@@ -462,7 +444,11 @@ mod tests {
                     );
                     // What is wrapped at 80 columns is a paragraph of one line.
                     let goes_on = lines.get(at + 1).is_some_and(|next| !next.is_empty() && !next.starts_with("    "));
-                    assert!(is_example || line.is_empty() || !goes_on, "{}: wrapped by hand: {line}", command.get_name());
+                    assert!(
+                        is_example || line.is_empty() || !goes_on,
+                        "{}: wrapped by hand: {line}",
+                        command.get_name()
+                    );
                 }
             }
         }

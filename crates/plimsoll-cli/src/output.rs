@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::io::{self, IsTerminal as _, Write};
 use std::num::NonZeroU128;
 use std::sync::mpsc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use plimsoll::Tokens;
 use plimsoll::budget::ByKind;
@@ -193,6 +193,23 @@ pub(crate) fn word(path: &str) -> String {
     }
 }
 
+/// Milliseconds since 1970-01-01, UTC.
+pub(crate) fn millis(time: SystemTime) -> u64 {
+    let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// How long ago something was, in its largest unit.
+pub(crate) fn age(now: SystemTime, then: SystemTime) -> String {
+    let seconds = now.duration_since(then).unwrap_or_default().as_secs();
+    match seconds {
+        0..60 => format!("{seconds} s"),
+        60..3_600 => format!("{} min", seconds / 60),
+        3_600..86_400 => format!("{} h", seconds / 3_600),
+        _ => format!("{} d", seconds / 86_400),
+    }
+}
+
 /// What a summary carries verbatim: each count, with the word for one and for many.
 pub(crate) const fn carried_counts(carried: &Carried) -> [(usize, &'static str, &'static str); 9] {
     [
@@ -313,5 +330,13 @@ mod tests {
     fn without_colour_styles_leave_no_trace() {
         assert_eq!(styled("\u{1}a\u{5}b", false), "ab");
         assert_eq!(styled("\u{1}a\u{5}b", true), "\x1b[1ma\x1b[0mb");
+    }
+
+    #[test]
+    fn ages_are_told_in_their_largest_unit() {
+        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(10_000_000);
+        let ago = |seconds| age(now, now - Duration::from_secs(seconds));
+        assert_eq!([ago(0), ago(59), ago(60), ago(7_199), ago(86_400)].join(", "), "0 s, 59 s, 1 min, 1 h, 1 d");
+        assert_eq!(age(now, now + Duration::from_secs(9)), "0 s");
     }
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use anyhow::{Result, bail};
-use plimsoll::compact::{Carried, Form};
+use plimsoll::compact::{Carried, Form, Skip};
 use plimsoll::wire::{parse, splice};
 use plimsoll::{Tokens, counted, plural};
 use plimsoll_engine::find::settled;
@@ -128,7 +128,7 @@ pub(crate) fn run(arguments: &CompactArgs, global: &Global, output: &mut Output)
     // Where the transcript went is where it is restored: that undoes what was done there.
     let place = if arguments.in_place { file } else { out.as_deref() }.map(|path| word(&path.display().to_string()));
     let told = Told { written: written.as_deref(), place: place.as_deref(), dry_run: arguments.dry_run, forgets };
-    let text = shown(&name, report, &told, advice(arguments, report));
+    let text = shown(&name, report, &told, advice(report));
     // Standard output carries the transcript, unless that goes elsewhere.
     let free = arguments.in_place || out.is_some() || arguments.dry_run;
     if report.outcome == Outcome::Infeasible {
@@ -168,18 +168,20 @@ struct Told<'a> {
     forgets: bool,
 }
 
-/// What can be done about a transcript that is skipped.
-fn advice(arguments: &CompactArgs, report: &Report) -> Option<String> {
-    if report.outcome != Outcome::Skipped {
+/// With no more messages than these nobody wonders why there are too few.
+const FEW: usize = 8;
+
+/// What can be done about a transcript that is skipped although it has many messages.
+fn advice(report: &Report) -> Option<String> {
+    let too_few = report.reason.as_deref() == Some(Skip::NotEnoughMessages.to_string().as_str());
+    if !too_few || report.messages_before <= FEW {
         return None;
     }
-    let size = format!("{}, {} tokens", counted(report.messages_before, "message", "messages"), report.tokens_before);
-    let mut less = vec!["--keep-tokens (a shorter tail)", "--target-tokens (a smaller whole)"];
-    if !arguments.force {
-        less.push("--force (whatever little stands before the tail)");
-    }
-    let options = less.join(" or ");
-    Some(format!("of {size}, all but a little is the tail that stays verbatim; more is compacted with {options}"))
+    Some(format!(
+        "nearly all of its {} messages ({} tokens) is the tail that stays verbatim; --keep-tokens or --target-tokens \
+         compacts more",
+        report.messages_before, report.tokens_before
+    ))
 }
 
 /// The report for a person.

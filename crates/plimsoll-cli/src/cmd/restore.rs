@@ -6,14 +6,33 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use anyhow::{Result, bail};
+use clap::{Args, ValueHint};
 use plimsoll::id::{EpochId, RecallId};
 use plimsoll::{Bytes, counted};
 use plimsoll_engine::find::{InUse, in_use};
 use plimsoll_engine::{Input, change_in_place, later_messages, write_whole};
 
-use crate::args::{Global, RestoreArgs};
+use crate::args::Global;
 use crate::output::{Output, plain, style};
 use crate::resolve::{Done, Usage, open_store, output_path};
+
+/// Write the exact bytes from before a compaction
+///
+/// A file that -o names and that is there already is kept beside it as a backup. One that holds messages from after the
+/// compaction, or that a program is at work on, is left as it is without --force.
+#[derive(Debug, Args)]
+#[command(after_help = "Example: plimsoll restore 'session/~0123456789ab' -o session.jsonl")]
+pub(crate) struct RestoreArgs {
+    /// The epoch, as `compact` reported it
+    #[arg(value_name = "EPOCH")]
+    epoch: String,
+    /// Write here instead of standard output
+    #[arg(short, long, value_name = "OUT", value_hint = ValueHint::FilePath)]
+    output: Option<PathBuf>,
+    /// Write over OUT even if it holds messages from after the compaction, or a program is at work on it
+    #[arg(long, requires = "output")]
+    force: bool,
+}
 
 pub(crate) fn run(arguments: &RestoreArgs, global: &Global, output: &mut Output) -> Result<Done> {
     let epoch = epoch(&arguments.epoch)?;
@@ -48,12 +67,12 @@ pub(crate) fn run(arguments: &RestoreArgs, global: &Global, output: &mut Output)
 }
 
 fn epoch(given: &str) -> Result<EpochId> {
-    given.parse().map_err(|error| {
+    given.parse().map_err(|_| {
         let text = match given.parse() {
             Ok(RecallId::Artifact(_)) => {
                 format!("{} is the id of a tool result; `plimsoll recall` gives it back", plain(given))
             }
-            _ => format!("{error}; an epoch is what `compact` reports, like session/~0123456789ab"),
+            _ => format!("`{}` is no epoch; one is what `compact` reports, like session/~0123456789ab", plain(given)),
         };
         Usage(text).into()
     })
@@ -62,7 +81,8 @@ fn epoch(given: &str) -> Result<EpochId> {
 /// Writes a document over whatever is there, and says where that is kept now.
 fn write(path: &Path, bytes: &[u8], force: bool) -> Result<Option<PathBuf>> {
     // A link is followed, as every program's `-o` does; the file it leads to is what is kept.
-    let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+    let target = if path.is_symlink() { fs::canonicalize(path).ok() } else { None };
+    let target = target.unwrap_or_else(|| path.to_path_buf());
     if !fs::metadata(&target).is_ok_and(|metadata| metadata.is_file()) {
         write_whole(path, bytes)?;
         return Ok(None);

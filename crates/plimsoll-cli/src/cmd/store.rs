@@ -13,7 +13,7 @@ use plimsoll_store::{Store, StoreError};
 use serde_json::json;
 
 use crate::args::Global;
-use crate::output::{Output, plain, style};
+use crate::output::{Output, age, millis, plain, style};
 use crate::resolve::{Done, Usage, open_store};
 
 /// Look after what is stored: list, show, size, remove, prune, verify
@@ -391,36 +391,4 @@ fn verify(store: &Store, only: Option<&str>, json: bool, output: &mut Output) ->
         ))?;
     }
     Ok(if verified.is_sound() { Done::Yes } else { Done::Failed })
-}
-
-/// Milliseconds since 1970-01-01, UTC.
-fn millis(time: SystemTime) -> u64 {
-    let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
-}
-
-/// How long ago something was, in its largest unit.
-fn age(now: SystemTime, then: SystemTime) -> String {
-    let seconds = now.duration_since(then).unwrap_or_default().as_secs();
-    match seconds {
-        0..60 => format!("{seconds} s"),
-        60..3_600 => format!("{} min", seconds / 60),
-        3_600..86_400 => format!("{} h", seconds / 3_600),
-        _ => format!("{} d", seconds / 86_400),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use super::*;
-
-    #[test]
-    fn ages_are_told_in_their_largest_unit() {
-        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(10_000_000);
-        let ago = |seconds| age(now, now - Duration::from_secs(seconds));
-        assert_eq!([ago(0), ago(59), ago(60), ago(7_199), ago(86_400)].join(", "), "0 s, 59 s, 1 min, 1 h, 1 d");
-        assert_eq!(age(now, now + Duration::from_secs(9)), "0 s");
-    }
 }
