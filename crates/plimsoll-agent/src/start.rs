@@ -60,8 +60,8 @@ pub async fn start_with(mut driver: Box<dyn Driver>, request: Request, host: &Ho
         (None, None) => {
             return Err(AgentError::Unsupported {
                 agent,
-                what: "be found without being named".to_owned(),
-                instead: "name the program that speaks the protocol".to_owned(),
+                what: "be started without the path of a program".to_owned(),
+                instead: "name the one that speaks the protocol (--agent-bin PATH)".to_owned(),
             });
         }
     };

@@ -22,21 +22,25 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 }
 
+/// What the options of every command stand under, behind those that are a command's own.
+const EVERYWHERE: &str = "Options of every command";
+
 /// Options of every command.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Global {
     /// Where what leaves a context is kept: file:///…, s3://bucket/prefix or memory:
     /// [env: PLIMSOLL_STORE] [default: the user's data directory]
-    #[arg(long, global = true, value_name = "URL")]
+    #[arg(long, global = true, help_heading = EVERYWHERE, value_name = "URL")]
     pub(crate) store: Option<String>,
     /// A configuration to use instead of the user's and the project's [env: PLIMSOLL_CONFIG]
-    #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    #[arg(long, global = true, help_heading = EVERYWHERE, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) config: Option<PathBuf>,
     /// Where hooks log what went wrong [env: PLIMSOLL_LOG] [default: the user's state directory]
-    #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    #[arg(long, global = true, help_heading = EVERYWHERE, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) log: Option<String>,
     /// Colour and bars on a terminal: auto, always or never
-    #[arg(long, global = true, value_name = "WHEN", default_value = "auto", hide_default_value = true)]
+    #[arg(long, global = true, help_heading = EVERYWHERE, value_name = "WHEN", default_value = "auto", hide_default_value = true,
+        hide_possible_values = true)]
     pub(crate) color: ColorWhen,
 }
 
@@ -54,7 +58,7 @@ pub(crate) enum Command {
     Models(ModelsArgs),
     Profiles(crate::cmd::profiles::ProfilesArgs),
     Compact(CompactArgs),
-    Restore(RestoreArgs),
+    Restore(crate::cmd::restore::RestoreArgs),
     Cap(CapArgs),
     Recall(RecallArgs),
     Store(crate::cmd::store::StoreArgs),
@@ -218,18 +222,6 @@ pub(crate) struct CompactArgs {
     pub(crate) json: bool,
 }
 
-/// Write the exact bytes from before a compaction
-#[derive(Debug, Args)]
-#[command(after_help = "Example: plimsoll restore 'session/~0123456789ab' -o session.jsonl")]
-pub(crate) struct RestoreArgs {
-    /// The epoch, as `compact` reported it
-    #[arg(value_name = "EPOCH")]
-    pub(crate) epoch: String,
-    /// Write here instead of standard output
-    #[arg(short, long, value_name = "OUT", value_hint = ValueHint::FilePath)]
-    pub(crate) output: Option<PathBuf>,
-}
-
 /// Cap a tool result: what fits is printed, the whole is stored
 ///
 /// Standard input, or FILE, comes out unchanged if it is within the cap. Otherwise it is stored whole, and what is
@@ -237,7 +229,7 @@ pub(crate) struct RestoreArgs {
 /// line that names the recall id. If the store fails, that line says that the rest could not be saved. Standard output
 /// carries exactly the capped bytes.
 #[derive(Debug, Args)]
-#[command(after_help = "Example: plimsoll cap build.log --max-bytes 8KiB --session build --call make-1 --tool Bash")]
+#[command(after_help = "Example: plimsoll cap build.log --max-bytes 8KiB --call make-1 --tool Bash")]
 pub(crate) struct CapArgs {
     /// The result; `-` or none is standard input
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
@@ -280,7 +272,7 @@ pub(crate) struct CapArgs {
 #[command(after_help = "Example: plimsoll recall session/toolu_01 --grep 'error|warning' -C 3")]
 pub(crate) struct RecallArgs {
     /// The recall id, as a marker, a report or a continuation message names it
-    #[arg(value_name = "ID", required_unless_present = "search")]
+    #[arg(value_name = "ID")]
     pub(crate) id: Option<String>,
     /// From this byte on; alone, one page of 48 KiB
     #[arg(long, value_name = "BYTE")]
@@ -316,17 +308,20 @@ pub(crate) struct RecallArgs {
 }
 
 /// Show the configuration: every setting, its value, and where that comes from
-///
-/// Settings come from layers, later ones win: defaults; /etc/plimsoll/config.toml; the user's plimsoll/config.toml; a
-/// project's .plimsoll.toml; environment variables; options. A project's file cannot move the store or the log. A file
-/// is TOML, a table for each word before the dot:
-///
-///     [cap]
-///     max_bytes = "32 KiB"
-///     [compact]
-///     target = 0.3
 #[derive(Debug, Args)]
-#[command(after_help = "Example: plimsoll config --sources", verbatim_doc_comment)]
+#[command(
+    after_help = "Example: plimsoll config --sources",
+    long_about = "Show the configuration: every setting, its value, and where that comes from
+
+Settings come from layers, later ones win: defaults; /etc/plimsoll/config.toml; the user's plimsoll/config.toml; a \
+                  project's .plimsoll.toml; environment variables; options. A project's file cannot move the store or \
+                  the log. A file is TOML, a table for each word before the dot:
+
+    [cap]
+    max_bytes = \"32 KiB\"
+    [compact]
+    target = 0.3"
+)]
 pub(crate) struct ConfigArgs {
     /// A setting, or the beginning of several
     #[arg(value_name = "KEY")]
@@ -341,7 +336,8 @@ pub(crate) struct ConfigArgs {
 
 /// Print a script that completes plimsoll's command line in a shell
 #[derive(Debug, Args)]
-#[command(after_help = "Example: plimsoll completions bash > ~/.local/share/bash-completion/completions/plimsoll")]
+#[command(after_help = "Example: plimsoll completions bash > \\
+             ~/.local/share/bash-completion/completions/plimsoll")]
 pub(crate) struct CompletionsArgs {
     /// The shell
     #[arg(value_name = "SHELL")]
@@ -423,6 +419,50 @@ mod tests {
         assert_eq!(lines("5"), Ok((5, 5)));
         for wrong in ["0:3", "7:3", "0", "a:b", "-1:2", "a", "-1", ""] {
             assert!(lines(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    /// A command and all those under it.
+    fn all(command: &clap::Command) -> Vec<clap::Command> {
+        let mut all: Vec<clap::Command> = command.get_subcommands().flat_map(all).collect();
+        all.push(command.clone());
+        all
+    }
+
+    #[test]
+    fn help_is_not_wrapped_twice() {
+        for command in all(&Cli::command()) {
+            let texts = [command.get_after_help(), command.get_long_about()].into_iter().flatten();
+            for text in texts.map(ToString::to_string) {
+                let lines: Vec<&str> = text.lines().collect();
+                for (at, line) in lines.iter().enumerate() {
+                    let is_example = line.starts_with("Example: ") || line.starts_with("    ");
+                    assert!(
+                        !is_example || line.len() <= 80,
+                        "{}: too long for 80 columns: {line}",
+                        command.get_name()
+                    );
+                    // What is wrapped at 80 columns is a paragraph of one line.
+                    let goes_on = lines.get(at + 1).is_some_and(|next| !next.is_empty() && !next.starts_with("    "));
+                    assert!(
+                        is_example || line.is_empty() || !goes_on,
+                        "{}: wrapped by hand: {line}",
+                        command.get_name()
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn options_of_every_command_stand_apart() {
+        let mut command = Cli::command();
+        command.build();
+        for command in all(&command) {
+            for option in command.get_arguments().filter(|argument| argument.is_global_set()) {
+                let apart = option.get_help_heading() == Some(EVERYWHERE);
+                assert!(apart || ["help", "version"].contains(&option.get_id().as_str()), "{option}");
+            }
         }
     }
 

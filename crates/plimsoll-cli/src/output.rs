@@ -1,8 +1,10 @@
 //! The only printer: standard output and error, colour, bars, progress.
 
+use std::cmp::Reverse;
 use std::io::{self, IsTerminal as _, Write};
+use std::num::NonZeroU128;
 use std::sync::mpsc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use plimsoll::Tokens;
 use plimsoll::budget::ByKind;
@@ -158,11 +160,54 @@ pub(crate) fn kind_rows(kinds: &ByKind) -> [(&'static str, Tokens); 8] {
 
 /// A share in whole per cent, as it is shown: nothing is 0, everything 100, and neither is claimed otherwise.
 pub(crate) fn percent(part: Tokens, whole: Tokens) -> String {
-    if whole.0 == 0 || part.0 == 0 {
-        return "0 %".to_owned();
+    share(part, part.percent_of(whole))
+}
+
+fn share(part: Tokens, percent: u64) -> String {
+    if percent == 0 && part.0 > 0 { "<1 %".to_owned() } else { format!("{percent} %") }
+}
+
+/// The shares of the parts of a whole, as they are shown in a table: rounded so that they add up to 100.
+///
+/// Each is rounded down first; what is missing goes to those that lost most.
+pub(crate) fn shares(parts: &[Tokens]) -> Vec<String> {
+    let whole: u128 = parts.iter().map(|part| u128::from(part.0)).sum();
+    let Some(whole) = NonZeroU128::new(whole) else { return vec!["0 %".to_owned(); parts.len()] };
+    let mut shown: Vec<(u128, u128)> = Vec::with_capacity(parts.len());
+    shown.extend(parts.iter().map(|part| (u128::from(part.0) * 100 / whole, u128::from(part.0) * 100 % whole)));
+    let missing =
+        usize::try_from(100_u128.saturating_sub(shown.iter().map(|(percent, _)| percent).sum())).unwrap_or(0);
+    let mut lost: Vec<&mut (u128, u128)> = shown.iter_mut().collect();
+    lost.sort_by_key(|(_, rest)| Reverse(*rest));
+    lost.into_iter().take(missing).for_each(|(percent, _)| *percent += 1);
+    parts.iter().zip(shown).map(|(part, (percent, _))| share(*part, u64::try_from(percent).unwrap_or(100))).collect()
+}
+
+/// A path as one word of a shell.
+pub(crate) fn word(path: &str) -> String {
+    let safe = |c: char| c.is_ascii_alphanumeric() || "/._-+@:=,~".contains(c);
+    if !path.is_empty() && !path.starts_with('~') && path.chars().all(safe) {
+        path.to_owned()
+    } else {
+        format!("'{}'", path.replace('\'', r"'\''"))
     }
-    let share = u128::from(part.0) * 100 / u128::from(whole.0);
-    if share == 0 { "<1 %".to_owned() } else { format!("{share} %") }
+}
+
+/// Milliseconds since 1970-01-01, UTC.
+pub(crate) fn millis(time: SystemTime) -> u64 {
+    let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// How long ago something was, in its largest unit.
+pub(crate) fn age(now: SystemTime, then: SystemTime) -> String {
+    let seconds = now.duration_since(then).unwrap_or_default().as_secs();
+    match seconds {
+        0..60 => format!("{seconds} s"),
+        60..3_600 => format!("{} min", seconds / 60),
+        3_600..86_400 => format!("{} h", seconds / 3_600),
+        _ => format!("{} d", seconds / 86_400),
+    }
 }
 
 /// What a summary carries verbatim: each count, with the word for one and for many.
@@ -265,8 +310,33 @@ mod tests {
     }
 
     #[test]
+    fn shares_are_rounded_and_those_of_a_table_add_up() {
+        assert_eq!(percent(Tokens(104), Tokens(589)), "18 %");
+        assert_eq!(percent(Tokens(1_001), Tokens(1_000)), "101 %");
+        assert_eq!(shares(&[Tokens(1), Tokens(1), Tokens(1)]).join(", "), "34 %, 33 %, 33 %");
+        assert_eq!(shares(&[Tokens(176), Tokens(409), Tokens(414), Tokens(1)]).join(", "), "18 %, 41 %, 41 %, <1 %");
+        assert_eq!(shares(&[Tokens(0), Tokens(0)]).join(", "), "0 %, 0 %");
+        assert_eq!(shares(&[Tokens(u64::MAX), Tokens(u64::MAX)]).join(", "), "50 %, 50 %");
+    }
+
+    #[test]
+    fn a_path_is_one_word_of_a_shell() {
+        assert_eq!(word("a/b.jsonl"), "a/b.jsonl");
+        assert_eq!(word("it's mine"), r"'it'\''s mine'");
+        assert_eq!(word("~x"), "'~x'");
+    }
+
+    #[test]
     fn without_colour_styles_leave_no_trace() {
         assert_eq!(styled("\u{1}a\u{5}b", false), "ab");
         assert_eq!(styled("\u{1}a\u{5}b", true), "\x1b[1ma\x1b[0mb");
+    }
+
+    #[test]
+    fn ages_are_told_in_their_largest_unit() {
+        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(10_000_000);
+        let ago = |seconds| age(now, now - Duration::from_secs(seconds));
+        assert_eq!([ago(0), ago(59), ago(60), ago(7_199), ago(86_400)].join(", "), "0 s, 59 s, 1 min, 1 h, 1 d");
+        assert_eq!(age(now, now + Duration::from_secs(9)), "0 s");
     }
 }

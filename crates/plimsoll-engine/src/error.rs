@@ -42,7 +42,7 @@ pub enum EngineError {
         source: io::Error,
     },
     /// The file changed between reading and writing. It was left as it is.
-    #[error("{} changed while it was compacted, so it was left as it is; run the command again when nothing writes to it", path.display())]
+    #[error("{} changed in the meantime, so it was left as it is; run the command again when nothing writes to it", path.display())]
     Changed {
         /// The file.
         path: PathBuf,

@@ -114,7 +114,7 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), EngineError> {
         return file.write_all(bytes).map_err(failed);
     }
     let folder = folder_of(&target);
-    let mut partial = tempfile::Builder::new().prefix(".plimsoll-").tempfile_in(folder).map_err(failed)?;
+    let mut partial = partial_in(folder).map_err(failed)?;
     partial.write_all(bytes).map_err(failed)?;
     if let Some(metadata) = existing {
         partial.as_file().set_permissions(metadata.permissions()).map_err(failed)?;
@@ -122,6 +122,19 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), EngineError> {
     partial.as_file().sync_all().map_err(failed)?;
     partial.persist(&target).map_err(|error| failed(error.error))?;
     sync_folder(folder).map_err(failed)
+}
+
+/// Makes the file that a result is written to before it has its name. An error tells of the folder, not of that file.
+fn partial_in(folder: &Path) -> io::Result<tempfile::NamedTempFile> {
+    let made = tempfile::Builder::new().prefix(".plimsoll-").tempfile_in(folder);
+    made.map_err(|error| {
+        if error.kind() == io::ErrorKind::NotFound {
+            let text = format!("there is no directory {}; make it first", folder.display());
+            return io::Error::new(io::ErrorKind::NotFound, text);
+        }
+        let cause = error.get_ref().and_then(|inner| inner.source()?.downcast_ref::<io::Error>()?.raw_os_error());
+        cause.map_or(error, io::Error::from_raw_os_error)
+    })
 }
 
 /// Looks whether [`write_whole`] could write a file: for what costs something before it is written.
@@ -135,10 +148,7 @@ pub fn writable(path: &Path) -> Result<(), EngineError> {
         Ok(metadata) if metadata.is_dir() => Err(EngineError::Directory { path: path.to_path_buf() }),
         // It is opened when it is written to: a pipe would wait for its reader.
         Ok(metadata) if !metadata.is_file() => Ok(()),
-        _ => {
-            let partial = tempfile::Builder::new().prefix(".plimsoll-").tempfile_in(folder_of(&target));
-            partial.map(drop).map_err(failed)
-        }
+        _ => partial_in(folder_of(&target)).map(drop).map_err(failed),
     }
 }
 
@@ -228,6 +238,16 @@ mod tests {
     use super::*;
 
     const LIMIT: Bytes = Bytes(1 << 20);
+
+    #[test]
+    fn what_cannot_be_written_names_the_folder_and_no_file_of_ours() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("no/out.json");
+        for error in [writable(&path).unwrap_err(), write_whole(&path, b"x").unwrap_err()] {
+            let text = error.to_string();
+            assert!(text.contains("there is no directory") && !text.contains(".plimsoll-"), "{text}");
+        }
+    }
 
     #[test]
     fn a_directory_and_a_file_over_the_limit_are_refused_unread() {

@@ -26,6 +26,7 @@ mod file;
 mod judge;
 mod reduce;
 mod report;
+mod restore;
 
 pub use catalogue::{CatalogueFileError, CatalogueFiles};
 pub use compact::{CompactOptions, Compacted, Writing, compact, compact_by};
@@ -35,3 +36,4 @@ pub use file::{Input, change_in_place, writable, write_whole};
 pub use judge::{Judged, judge};
 pub use reduce::{Piece, Reductions};
 pub use report::{CountedBy, Outcome, Report};
+pub use restore::later_messages;

@@ -141,7 +141,7 @@ pub enum StoreError {
         source: io::Error,
     },
     /// A pattern that cannot be searched for.
-    #[error("`{pattern}` is not a pattern to search for: {reason}; search is line by line, and literal unless asked")]
+    #[error("`{pattern}` is not a pattern to search for: {reason}; lines are searched one by one")]
     Pattern {
         /// What was given.
         pattern: String,

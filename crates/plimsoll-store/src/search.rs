@@ -8,6 +8,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::SystemTime;
 
+use plimsoll::counted;
 use plimsoll::id::{RecallId, Record, SessionId};
 
 use crate::error::{Result, StoreError};
@@ -98,10 +99,16 @@ impl SearchPage {
     pub fn footer(&self) -> String {
         let Searched { looked_through, hits, repeated, errors, may_miss } = &self.searched;
         let end = if self.more { "more was found: narrow the search" } else { "end" };
-        let repeated = if *repeated == 0 { String::new() } else { format!("; {repeated} repeated lines left out") };
+        let repeated = if *repeated == 0 {
+            String::new()
+        } else {
+            format!("; {} left out", counted(*repeated, "repeated line", "repeated lines"))
+        };
         let errors = if errors.is_empty() { String::new() } else { format!("; {} could not be read", errors.len()) };
         let missed = if *may_miss == 0 { String::new() } else { format!("; {MAY_MISS}") };
-        format!("[{hits} matches in {looked_through} artifacts{repeated}{errors}; {end}{missed}]")
+        let hits = counted(*hits, "match", "matches");
+        let looked_through = counted(*looked_through, "artifact", "artifacts");
+        format!("[{hits} in {looked_through}{repeated}{errors}; {end}{missed}]")
     }
 }
 

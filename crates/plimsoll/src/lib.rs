@@ -98,4 +98,4 @@ mod units;
 pub mod utf16;
 pub mod wire;
 
-pub use units::{Bytes, Tokens};
+pub use units::{Bytes, Tokens, counted, plural};

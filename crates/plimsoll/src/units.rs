@@ -35,11 +35,73 @@ pub struct Tokens(pub u64);
 #[serde(transparent)]
 pub struct Bytes(pub u64);
 
+/// Says how many there are of something: the number, and the word for one or for many.
+///
+/// ```
+/// use plimsoll::counted;
+/// assert_eq!(counted(1, "match", "matches"), "1 match");
+/// assert_eq!(counted(0_usize, "match", "matches"), "0 matches");
+/// ```
+pub fn counted<N: fmt::Display + Copy + PartialEq + From<bool>>(count: N, one: &str, many: &str) -> String {
+    format!("{count} {}", plural(count, one, many))
+}
+
+/// Chooses the word for one or for many.
+///
+/// ```
+/// use plimsoll::plural;
+/// assert_eq!((plural(1, "is", "are"), plural(2_u64, "is", "are")), ("is", "are"));
+/// ```
+pub fn plural<'a, N: Copy + PartialEq + From<bool>>(count: N, one: &'a str, many: &'a str) -> &'a str {
+    if count == N::from(true) { one } else { many }
+}
+
 impl Tokens {
     /// No tokens.
     pub const ZERO: Self = Self(0);
     /// More tokens than there can be.
     pub const MAX: Self = Self(u64::MAX);
+
+    /// The exact number with its thousands apart: for limits, which are compared digit by digit.
+    ///
+    /// ```
+    /// use plimsoll::Tokens;
+    /// assert_eq!(Tokens(1_000_000).grouped(), "1,000,000");
+    /// assert_eq!(Tokens(999).grouped(), "999");
+    /// ```
+    #[must_use]
+    pub fn grouped(self) -> String {
+        let digits = self.0.to_string();
+        let mut shown = String::new();
+        for (at, digit) in digits.chars().enumerate() {
+            if at > 0 && (digits.len() - at).is_multiple_of(3) {
+                shown.push(',');
+            }
+            shown.push(digit);
+        }
+        shown
+    }
+
+    /// What share of a whole this is, in per cent, rounded. What is not all of it is at most 99, and what is more than
+    /// all of it at least 101; of nothing, everything is 0.
+    ///
+    /// ```
+    /// use plimsoll::Tokens;
+    /// assert_eq!(Tokens(10_400).percent_of(Tokens(58_900)), 18);
+    /// assert_eq!(Tokens(999).percent_of(Tokens(1_000)), 99);
+    /// assert_eq!(Tokens(1_001).percent_of(Tokens(1_000)), 101);
+    /// ```
+    #[must_use]
+    pub fn percent_of(self, whole: Self) -> u64 {
+        let (part, all) = (u128::from(self.0), u128::from(whole.0));
+        let Some(rounded) = (part * 200 + all).checked_div(all * 2) else { return 0 };
+        let rounded = u64::try_from(rounded).unwrap_or(u64::MAX);
+        match part.cmp(&all) {
+            std::cmp::Ordering::Less => rounded.min(99),
+            std::cmp::Ordering::Equal => 100,
+            std::cmp::Ordering::Greater => rounded.max(101),
+        }
+    }
 
     /// Takes a fraction of this count, rounded down.
     ///

@@ -48,7 +48,10 @@ pub(super) fn model(opened: &Value, session: Option<&AgentSession>, model: &str)
     let values = values(option);
     if !values.iter().any(|value| value == model) {
         let (count, first) = (values.len(), values.iter().take(5).cloned().collect::<Vec<_>>().join(", "));
-        return Err((format!("use the model `{model}`"), format!("it has {count} models: {first}…")));
+        return Err((
+            format!("use the model `{model}`"),
+            format!("it has {}: {first}…", plimsoll::counted(count, "model", "models")),
+        ));
     }
     Ok(set(option, session, model))
 }

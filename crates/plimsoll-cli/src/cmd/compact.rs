@@ -4,9 +4,9 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use anyhow::{Result, bail};
-use plimsoll::Tokens;
-use plimsoll::compact::{Carried, Form};
+use plimsoll::compact::{Carried, Form, Skip};
 use plimsoll::wire::{parse, splice};
+use plimsoll::{Tokens, counted, plural};
 use plimsoll_engine::find::settled;
 use plimsoll_engine::profiles::profile as profile_named;
 use plimsoll_engine::summarise::{Cancel, Choice};
@@ -18,7 +18,7 @@ use plimsoll_store::Location;
 
 use crate::args::{CompactArgs, Global};
 use crate::cmd::summarizer::{Own, interruptible, show};
-use crate::output::{Output, bar, carried_counts, percent, plain, style};
+use crate::output::{Output, bar, carried_counts, percent, plain, style, word};
 use crate::resolve::{
     About as _, Done, Usage, catalogue, config, input, input_name, limit, location, named, output_path,
     parse_options, profile_folder, store_of,
@@ -125,7 +125,10 @@ pub(crate) fn run(arguments: &CompactArgs, global: &Global, output: &mut Output)
         output.json(report)?;
         return Ok(done(report.outcome));
     }
-    let text = shown(&name, report, written.as_deref(), arguments.dry_run, forgets);
+    // Where the transcript went is where it is restored: that undoes what was done there.
+    let place = if arguments.in_place { file } else { out.as_deref() }.map(|path| word(&path.display().to_string()));
+    let told = Told { written: written.as_deref(), place: place.as_deref(), dry_run: arguments.dry_run, forgets };
+    let text = shown(&name, report, &told, advice(report));
     // Standard output carries the transcript, unless that goes elsewhere.
     let free = arguments.in_place || out.is_some() || arguments.dry_run;
     if report.outcome == Outcome::Infeasible {
@@ -154,8 +157,36 @@ fn done(outcome: Outcome) -> Done {
     if outcome == Outcome::Infeasible { Done::Infeasible } else { Done::Yes }
 }
 
+/// What a report for a person tells beside what is in the report.
+struct Told<'a> {
+    /// What was written.
+    written: Option<&'a str>,
+    /// Where it was written, as a word of a shell.
+    place: Option<&'a str>,
+    dry_run: bool,
+    /// Whether the store ends with this command.
+    forgets: bool,
+}
+
+/// With no more messages than these nobody wonders why there are too few.
+const FEW: usize = 8;
+
+/// What can be done about a transcript that is skipped although it has many messages.
+fn advice(report: &Report) -> Option<String> {
+    let too_few = report.reason.as_deref() == Some(Skip::NotEnoughMessages.to_string().as_str());
+    if !too_few || report.messages_before <= FEW {
+        return None;
+    }
+    Some(format!(
+        "nearly all of its {} messages ({} tokens) is the tail that stays verbatim; --keep-tokens or --target-tokens \
+         compacts more",
+        report.messages_before, report.tokens_before
+    ))
+}
+
 /// The report for a person.
-fn shown(name: &str, report: &Report, written: Option<&str>, dry_run: bool, forgets: bool) -> String {
+fn shown(name: &str, report: &Report, told: &Told<'_>, advice: Option<String>) -> String {
+    let Told { written, place, dry_run, forgets } = *told;
     let (bold, dim, accent, warn, end) = (style::BOLD, style::DIM, style::ACCENT, style::WARN, style::END);
     let model = report.model.as_deref().unwrap_or("unknown model");
     let mut text = format!(
@@ -170,6 +201,7 @@ fn shown(name: &str, report: &Report, written: Option<&str>, dry_run: bool, forg
     match report.outcome {
         Outcome::Skipped => {
             text.push_str(&format!("{warn}skipped{end}: {reason}; the transcript is unchanged\n"));
+            text.extend(advice.map(|advice| format!("{dim}{advice}{end}\n")));
             return text;
         }
         Outcome::Infeasible => {
@@ -181,7 +213,11 @@ fn shown(name: &str, report: &Report, written: Option<&str>, dry_run: bool, forg
     let whole = report.tokens_before.max(report.tokens_after);
     let row = |label: &str, tokens: Tokens, messages: usize| {
         let bar = bar(tokens, whole, 40);
-        format!("{label:<7} {accent}{bar}{end} {:>6} tokens  {messages:>4} messages", tokens.to_string())
+        format!(
+            "{label:<7} {accent}{bar}{end} {:>6} tokens  {messages:>4} {}",
+            tokens.to_string(),
+            plural(messages, "message", "messages")
+        )
     };
     text.push_str(&row("before", report.tokens_before, report.messages_before));
     text.push('\n');
@@ -212,7 +248,7 @@ fn shown(name: &str, report: &Report, written: Option<&str>, dry_run: bool, forg
         }
     }
     if let Some(turns) = report.break_even_turns.filter(|_| dry_run) {
-        text.push_str(&format!("pays    for the rewritten prompt cache after {turns} turns\n"));
+        text.push_str(&format!("pays    for the rewritten prompt cache after {}\n", counted(turns, "turn", "turns")));
     }
     if let Some(written) = written {
         text.push_str(&format!("wrote   {}\n", plain(written)));
@@ -225,7 +261,8 @@ fn shown(name: &str, report: &Report, written: Option<&str>, dry_run: bool, forg
         text.push_str(&format!("recall  plimsoll recall {artifact}  {dim}# what was removed{end}\n"));
     }
     if let Some(epoch) = &report.epoch {
-        text.push_str(&format!("restore plimsoll restore {epoch}  {dim}# all of it as it was{end}\n"));
+        let place = place.map(|place| format!(" -o {place}")).unwrap_or_default();
+        text.push_str(&format!("restore plimsoll restore {epoch}{place}  {dim}# all of it as it was{end}\n"));
     }
     if dry_run {
         text.push_str(&format!("{dim}a dry run: nothing was stored or written{end}\n"));
@@ -255,8 +292,10 @@ fn summary_words(report: &Report, dry_run: bool) -> String {
         let left = request.left_out;
         if !left.is_nothing() {
             text.push_str(&format!(
-                "        {dim}left out of the request: {} results, {} turns, {} steps{end}\n",
-                left.results, left.turns, left.steps
+                "        {dim}left out of the request: {}, {}, {}{end}\n",
+                counted(left.results, "result", "results"),
+                counted(left.turns, "turn", "turns"),
+                counted(left.steps, "step", "steps")
             ));
         }
     }
@@ -267,7 +306,7 @@ fn summary_words(report: &Report, dry_run: bool) -> String {
         ));
     }
     if let Some(usage) = &report.usage {
-        let calls = if report.calls == 1 { "1 call".to_owned() } else { format!("{} calls", report.calls) };
+        let calls = counted(report.calls, "call", "calls");
         let bought = report.tokens_before.0.saturating_sub(report.tokens_after.0);
         text.push_str(&format!(
             "used    {} tokens in ({} of them cached), {} out, {calls}; it bought {} tokens of room\n",
@@ -294,9 +333,9 @@ fn summary_words(report: &Report, dry_run: bool) -> String {
 const PIECES: usize = 12;
 
 /// What there is any of, each with its count and the word for one or for many.
-fn counted(counts: &[(usize, &str, &str)]) -> Vec<String> {
+fn listed(counts: &[(usize, &str, &str)]) -> Vec<String> {
     let some = counts.iter().filter(|(count, ..)| *count > 0);
-    some.map(|(count, one, many)| format!("{count} {}", if *count == 1 { one } else { many })).collect()
+    some.map(|(count, one, many)| counted(*count, one, many)).collect()
 }
 
 fn left_out_words(reductions: &Reductions) -> String {
@@ -305,11 +344,11 @@ fn left_out_words(reductions: &Reductions) -> String {
         (reductions.large, "large old result", "large old results"),
         (reductions.media, "picture or file", "pictures or files"),
     ];
-    counted(&counts).join(", ")
+    listed(&counts).join(", ")
 }
 
 fn carried_words(carried: &Carried) -> String {
-    let mut words = counted(&carried_counts(carried));
+    let mut words = listed(&carried_counts(carried));
     if carried.left_out > 0 {
         words.push(format!("{} more by recall only", carried.left_out));
     }

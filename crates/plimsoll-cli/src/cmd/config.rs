@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 
 use anyhow::Result;
 use plimsoll_engine::config::{Config, SETTINGS, Setting, Value};
+use plimsoll_engine::hook::log_path;
+use plimsoll_store::Location;
 use serde::Serialize;
 
 use crate::args::{ConfigArgs, Global};
 use crate::output::{Output, plain, style};
-use crate::resolve::{Done, Usage, config};
+use crate::resolve::{Done, Usage, config, location};
 
 /// A setting as `--json` shows it.
 #[derive(Serialize)]
@@ -35,21 +37,53 @@ pub(crate) fn run(arguments: &ConfigArgs, global: &Global, output: &mut Output) 
     let width = asked.iter().map(|setting| setting.key.len()).max().unwrap_or(0);
     for setting in asked {
         let Some((value, source)) = config.get(setting.key) else { continue };
-        let value = plain(&value.to_string());
+        let value = plain(&in_force(&config, setting, value));
         if arguments.sources {
             output.print(&format!(
-                "{bold}{:<width$}{end}  {accent}{value}{end}  {dim}from{end} {}\n{:<width$}  {dim}{}; ${}{end}\n",
+                "{bold}{:<width$}{end}  {accent}{value}{end}  {dim}from{end} {}\n",
                 setting.key,
                 plain(&source.to_string()),
-                "",
-                setting.about,
-                setting.variable,
             ))?;
+            for line in wrapped(&format!("{}; ${}", setting.about, setting.variable), WIDTH.saturating_sub(width + 2))
+            {
+                output.print(&format!("{:<width$}  {dim}{line}{end}\n", ""))?;
+            }
         } else {
             output.print(&format!("{bold}{:<width$}{end}  {accent}{value}{end}\n", setting.key))?;
         }
     }
     Ok(Done::Yes)
+}
+
+/// The columns that a line takes, unless a word alone is longer.
+const WIDTH: usize = 100;
+
+/// A value as it is shown: of a place that nothing sets, the one that is used.
+fn in_force(config: &Config, setting: &Setting, value: &Value) -> String {
+    let place = match (setting.key, value) {
+        ("store.url", Value::Unset) => match location(config) {
+            Ok(Location::Local(root)) => Some(root.display().to_string()),
+            _ => None,
+        },
+        ("log.file", Value::Unset) => log_path(|name| std::env::var_os(name)).map(|path| path.display().to_string()),
+        _ => None,
+    };
+    place.unwrap_or_else(|| value.to_string())
+}
+
+/// Breaks a text into lines of at most so many characters, between words.
+fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split(' ') {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
 }
 
 fn rows<'a>(config: &'a Config, asked: &[&'a Setting]) -> BTreeMap<&'static str, Row<'a>> {
@@ -59,4 +93,15 @@ fn rows<'a>(config: &'a Config, asked: &[&'a Setting]) -> BTreeMap<&'static str,
         Some((setting.key, Row { value, source: source.to_string(), default, variable, about }))
     };
     asked.iter().filter_map(row).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_break_between_words() {
+        assert_eq!(wrapped("one two three", 7), ["one two", "three"]);
+        assert_eq!(wrapped("much-too-long a b", 3), ["much-too-long", "a b"]);
+    }
 }

@@ -221,7 +221,11 @@ fn line(counted: &Counted) -> String {
         counted.tokens.0, counted.method, counted.tokenizer, counted.bytes
     );
     if let Some(transcript) = counted.transcript.as_ref().filter(|_| counted.file.is_none()) {
-        text.push_str(&format!("{dim}{}, {} messages{end}\n", transcript.format, transcript.messages));
+        text.push_str(&format!(
+            "{dim}{}, {}{end}\n",
+            transcript.format,
+            plimsoll::counted(transcript.messages, "message", "messages")
+        ));
         let roles = &transcript.by_role;
         let rows = [
             ("system", roles.system),

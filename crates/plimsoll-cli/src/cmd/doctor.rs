@@ -196,7 +196,10 @@ fn shown(examination: &Examination, quiet: bool) -> String {
     text.push_str(&match (fails, warns) {
         (0, 0) => format!("{bold}all is well{end} {dim}({all} things looked at){end}\n"),
         (0, warns) => format!("{bold}it works{end}, with {warns} to look after {dim}(of {all}){end}\n"),
-        (fails, warns) => format!("{warn}{fails} of {all} do not work{end}, {warns} to look after\n"),
+        (fails, warns) => format!(
+            "{warn}{fails} of {all} {} not work{end}, {warns} to look after\n",
+            plimsoll::plural(fails, "does", "do")
+        ),
     });
     text
 }

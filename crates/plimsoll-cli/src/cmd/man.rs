@@ -45,7 +45,8 @@ pub(crate) fn run(arguments: &ManArgs, output: &mut Output) -> Result<Done> {
         std::fs::write(&path, page).with_context(|| format!("cannot write {}", path.display()))?;
     }
     output.print(&format!(
-        "wrote {count} pages to {} {}(`man -M` wants the directory above man1){}\n",
+        "wrote {} to {} {}(`man -M` wants the directory above man1){}\n",
+        plimsoll::counted(count, "page", "pages"),
         plain(&out.display().to_string()),
         style::DIM,
         style::END

@@ -201,7 +201,11 @@ fn update(arguments: &UpdateArgs, global: &Global, output: &mut Output) -> Resul
     if arguments.json {
         output.json(&Updated { from, file: file.display().to_string(), models })?;
     } else {
-        output.print(&format!("{models} models are known, in {}\n", plain(&file.display().to_string())))?;
+        output.print(&format!(
+            "{} known, in {}\n",
+            plimsoll::counted(models, "model is", "models are"),
+            plain(&file.display().to_string())
+        ))?;
     }
     Ok(Done::Yes)
 }
@@ -275,14 +279,14 @@ fn one(query: &str, resolution: &Resolution, json: bool, output: &mut Output) ->
         ("input", "max_input", &limits.max_input),
         ("output", "max_output", &limits.max_output),
     ] {
-        let shown = limit.as_ref().map_or("unknown".to_owned(), |limit| grouped(limit.tokens));
+        let shown = limit.as_ref().map_or("unknown".to_owned(), |limit| limit.tokens.grouped());
         let from = limit.as_ref().map(source).unwrap_or_default();
         text.push_str(&format!("  {name:<15} {shown:>10}  {dim}{from}{end}\n"));
         for claim in entry.others.iter().filter(|claim| claim.field == field) {
             text.push_str(&format!(
                 "  {dim}{:<15} {:>10}  {}, not used{end}\n",
                 "",
-                grouped(claim.tokens),
+                claim.tokens.grouped(),
                 claim.source
             ));
         }
@@ -320,29 +324,4 @@ fn several(query: &str, entries: &[Entry], json: bool, output: &mut Output) -> R
     }
     output.print(&text)?;
     Ok(Done::Yes)
-}
-
-/// A number with its thousands apart: limits are compared digit by digit.
-fn grouped(tokens: Tokens) -> String {
-    let digits = tokens.0.to_string();
-    let mut shown = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            shown.push(',');
-        }
-        shown.push(digit);
-    }
-    shown
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn thousands_stand_apart() {
-        assert_eq!(grouped(Tokens(1_000_000)), "1,000,000");
-        assert_eq!(grouped(Tokens(272_000)), "272,000");
-        assert_eq!(grouped(Tokens(999)), "999");
-    }
 }

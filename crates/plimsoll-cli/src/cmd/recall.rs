@@ -4,9 +4,9 @@ use std::io;
 use std::ops::ControlFlow;
 
 use anyhow::Result;
-use plimsoll::Bytes;
 use plimsoll::id::{IdError, RecallId, SessionId};
 use plimsoll::utf16::Utf16;
+use plimsoll::{Bytes, counted};
 use plimsoll_store::{MAY_MISS, PAGE, Pattern, Recalled, Search, Store};
 use serde_json::json;
 
@@ -16,8 +16,14 @@ use crate::resolve::{Done, Usage, open_store};
 
 pub(crate) fn run(arguments: &RecallArgs, global: &Global, output: &mut Output) -> Result<Done> {
     let store = open_store(global)?;
-    let Some(given) = arguments.id.as_deref() else {
-        return search(arguments, &store, output);
+    let given = match (arguments.id.as_deref(), &arguments.search) {
+        (Some(given), _) => given,
+        (None, Some(query)) => return search(query, arguments, &store, output),
+        (None, None) => {
+            let text =
+                "give an ID, or --search QUERY to look through all that is stored; `plimsoll store ls` lists it";
+            return Err(Usage(text.to_owned()).into());
+        }
     };
     let id: RecallId = given.parse().map_err(|error: IdError| Usage(error.to_string()))?;
     let recalled = store.open_recall(&id)?;
@@ -123,13 +129,12 @@ fn grep(arguments: &RecallArgs, pattern: &Pattern, recalled: &Recalled<'_>, outp
         return Err(error.into());
     }
     let missed = if grepped.may_miss { format!("; {MAY_MISS}") } else { String::new() };
-    output.say(&format!("[{matches} matches in {} bytes{missed}]\n", recalled.size()))?;
+    output.say(&format!("[{} in {} bytes{missed}]\n", counted(matches, "match", "matches"), recalled.size()))?;
     // As grep has it: nothing found is a failure that scripts can test for.
     Ok(if matches == 0 { Done::Failed } else { Done::Yes })
 }
 
-fn search(arguments: &RecallArgs, store: &Store, output: &mut Output) -> Result<Done> {
-    let query = arguments.search.as_deref().unwrap_or_default();
+fn search(query: &str, arguments: &RecallArgs, store: &Store, output: &mut Output) -> Result<Done> {
     let pattern = pattern(query, arguments.regex)?;
     let session = arguments.session.as_deref().map(|given| given.parse().unwrap_or_else(|_| SessionId::new(given)));
     let (mut hits, mut more, mut failed) = (0_usize, false, None);
@@ -165,6 +170,10 @@ fn search(arguments: &RecallArgs, store: &Store, output: &mut Output) -> Result<
     }
     let end = if more { "there is more: raise --limit, or narrow the search" } else { "that is all" };
     let missed = if searched.may_miss > 0 { format!("; {MAY_MISS}") } else { String::new() };
-    output.say(&format!("[{hits} matches in {} artifacts; {end}{missed}]\n", searched.looked_through))?;
+    output.say(&format!(
+        "[{} in {}; {end}{missed}]\n",
+        counted(hits, "match", "matches"),
+        counted(searched.looked_through, "artifact", "artifacts")
+    ))?;
     Ok(if hits == 0 { Done::Failed } else { Done::Yes })
 }

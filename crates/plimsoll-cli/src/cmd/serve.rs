@@ -37,7 +37,8 @@ use crate::resolve::{Done, Usage, catalogue, config, location, profile_folder, t
          OPENAI_BASE_URL=http://127.0.0.1:8642/v1 my-agent
 
 Elsewhere than on this machine it needs a key, which clients send as x-plimsoll-key:
-         PLIMSOLL_KEY=alice:$(openssl rand -hex 24) plimsoll serve --listen 0.0.0.0:8642")]
+         PLIMSOLL_KEY=alice:$(openssl rand -hex 24) \\
+             plimsoll serve --listen 0.0.0.0:8642")]
 pub(crate) struct ServeArgs {
     /// Where to listen; port 0 takes any that is free
     #[arg(long, value_name = "ADDRESS", value_parser = address, default_value = "127.0.0.1:8642")]

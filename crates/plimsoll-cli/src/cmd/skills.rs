@@ -312,11 +312,11 @@ fn summary(report: &Report, gathered: &Gathered, tokens: Tokens, counting: &Coun
 }
 
 fn entries(count: usize) -> String {
-    if count == 1 { "1 entry".to_owned() } else { format!("{count} entries") }
+    plimsoll::counted(count, "entry", "entries")
 }
 
 fn problems(count: usize) -> String {
-    if count == 1 { "1 problem".to_owned() } else { format!("{count} problems") }
+    plimsoll::counted(count, "problem", "problems")
 }
 
 fn explanation(report: &Report, gathered: &Gathered, advised: &Advised, origin: &str) -> String {

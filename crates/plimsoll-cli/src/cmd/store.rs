@@ -6,14 +6,14 @@ use std::time::SystemTime;
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
-use plimsoll::Bytes;
 use plimsoll::id::{RecallId, SessionId};
+use plimsoll::{Bytes, counted, plural};
 use plimsoll_store::prune::{Policy, Pruned, Why};
 use plimsoll_store::{Store, StoreError};
 use serde_json::json;
 
 use crate::args::Global;
-use crate::output::{Output, plain, style};
+use crate::output::{Output, age, millis, plain, style};
 use crate::resolve::{Done, Usage, open_store};
 
 /// Look after what is stored: list, show, size, remove, prune, verify
@@ -125,7 +125,9 @@ fn ls(store: &Store, only: Option<&str>, json: bool, output: &mut Output) -> Res
     let mut rows: Vec<(SystemTime, String, u64, &str)> = artifacts.chain(bodies).collect();
     rows.sort_by(|one, other| other.0.cmp(&one.0).then_with(|| one.1.cmp(&other.1)));
     if rows.is_empty() && !json {
-        output.say("nothing is stored here\n")?;
+        let of =
+            only.as_ref().map(|session| format!("of session {session}; `plimsoll store ls` lists what there is"));
+        output.say(&format!("nothing is stored {}\n", of.as_deref().unwrap_or("here")))?;
     }
     for refused in &inventory.refused {
         output.say(&format!("plimsoll: {}\n", plain(&StoreError::from(refused).to_string())))?;
@@ -220,11 +222,21 @@ fn du(store: &Store, json: bool, output: &mut Output) -> Result<Done> {
     let (bold, dim, end) = (style::BOLD, style::DIM, style::END);
     for held in &inventory.sessions {
         let size = Bytes(held.bytes).to_string();
-        output.print(&format!("{size:>10}  {dim}{:>6} results{end}  {}\n", held.artifacts.len(), held.session))?;
+        output.print(&format!(
+            "{size:>10}  {dim}{:>6} {:<7}{end}  {}\n",
+            held.artifacts.len(),
+            plural(held.artifacts.len(), "result", "results"),
+            held.session
+        ))?;
     }
     for held in &inventory.archives {
         let size = Bytes(held.bytes).to_string();
-        output.print(&format!("{size:>10}  {dim}{:>6} epochs{end}   {}\n", held.bodies.len(), held.session))?;
+        output.print(&format!(
+            "{size:>10}  {dim}{:>6} {:<7}{end}  {}\n",
+            held.bodies.len(),
+            plural(held.bodies.len(), "epoch", "epochs"),
+            held.session
+        ))?;
     }
     output.print(&format!(
         "{bold}{:>10}{end}  of {} results may take; {} archived beside them\n",
@@ -266,9 +278,16 @@ fn rm(store: &Store, ids: &[String], json: bool, output: &mut Output) -> Result<
         } else if artifacts == 0 && archived == 0 {
             output.say(&format!("plimsoll: no session {} is stored here\n", plain(given)))?;
         } else {
-            let archived =
-                if archived == 0 { String::new() } else { format!(" and {archived} records of compactions") };
-            output.print(&format!("removed {artifacts} results{archived}, {}\n", Bytes(bytes)))?;
+            let archived = if archived == 0 {
+                String::new()
+            } else {
+                format!(" and {}", counted(archived, "record of a compaction", "records of compactions"))
+            };
+            output.print(&format!(
+                "removed {}{archived}, {}\n",
+                counted(artifacts, "result", "results"),
+                Bytes(bytes)
+            ))?;
         }
         if artifacts == 0 && archived == 0 {
             ended = Done::Failed;
@@ -365,41 +384,11 @@ fn verify(store: &Store, only: Option<&str>, json: bool, output: &mut Output) ->
             output.print(&format!("whole, but without a hash to compare with: {id}\n"))?;
         }
         output.print(&format!(
-            "{} results and {} archived documents are as they were written, {}\n",
-            verified.artifacts, verified.documents, verified.bytes
+            "{} and {} are as written, {}\n",
+            counted(verified.artifacts, "result", "results"),
+            counted(verified.documents, "archived document", "archived documents"),
+            verified.bytes
         ))?;
     }
     Ok(if verified.is_sound() { Done::Yes } else { Done::Failed })
-}
-
-/// Milliseconds since 1970-01-01, UTC.
-fn millis(time: SystemTime) -> u64 {
-    let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
-}
-
-/// How long ago something was, in its largest unit.
-fn age(now: SystemTime, then: SystemTime) -> String {
-    let seconds = now.duration_since(then).unwrap_or_default().as_secs();
-    match seconds {
-        0..60 => format!("{seconds} s"),
-        60..3_600 => format!("{} min", seconds / 60),
-        3_600..86_400 => format!("{} h", seconds / 3_600),
-        _ => format!("{} d", seconds / 86_400),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use super::*;
-
-    #[test]
-    fn ages_are_told_in_their_largest_unit() {
-        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(10_000_000);
-        let ago = |seconds| age(now, now - Duration::from_secs(seconds));
-        assert_eq!([ago(0), ago(59), ago(60), ago(7_199), ago(86_400)].join(", "), "0 s, 59 s, 1 min, 1 h, 1 d");
-        assert_eq!(age(now, now + Duration::from_secs(9)), "0 s");
-    }
 }

@@ -45,7 +45,7 @@ pub(super) fn compaction(html: &mut Html, about: &About<'_>, picture: &Picture) 
             }
             if let Some(turns) = report.break_even_turns {
                 html.raw("<p class=\"note\">Rewriting the prompt cache has paid for itself after ").show(turns);
-                html.raw(if turns == 1 { " turn.</p>\n" } else { " turns.</p>\n" });
+                html.raw(plimsoll::plural(turns, " turn.</p>\n", " turns.</p>\n"));
             }
         }
         Outcome::Skipped => {
@@ -92,7 +92,7 @@ fn row(
 fn chips(html: &mut Html, carried: &Carried) {
     html.raw("<p class=\"carried\">It would carry</p><ul class=\"chips\">");
     for (count, one, many) in carried_counts(carried).into_iter().filter(|(count, ..)| *count > 0) {
-        html.raw("<li><b>").show(count).raw("</b> ").raw(if count == 1 { one } else { many }).raw("</li>");
+        html.raw("<li><b>").show(count).raw("</b> ").raw(plimsoll::plural(count, one, many)).raw("</li>");
     }
     if carried.left_out > 0 {
         html.raw("<li class=\"dim\"><b>").show(carried.left_out).raw("</b> more by recall only</li>");

@@ -4,8 +4,8 @@ use plimsoll::Tokens;
 use plimsoll_engine::Context;
 
 use super::html::Html;
-use super::{amount, section, share, used};
-use crate::output::kind_rows;
+use super::{amount_of, section, share};
+use crate::output::{kind_rows, shares};
 
 /// A part of a context, and the class that its colour goes by.
 pub(super) struct Part {
@@ -62,11 +62,11 @@ pub(super) fn by_kind(html: &mut Html, context: &Context) {
     section(html, "fills", "What fills it");
     let mut parts = parts(context);
     parts.sort_by_key(|part| std::cmp::Reverse(part.tokens));
-    let whole = used(context);
+    let tokens: Vec<Tokens> = parts.iter().map(|part| part.tokens).collect();
     let largest = parts.first().map_or(Tokens::ZERO, |part| part.tokens);
     html.raw("<ul class=\"bars\">\n");
-    for part in &parts {
-        row(html, part.name, part.about, part.class, (part.tokens, largest, whole));
+    for (part, percent) in parts.iter().zip(shares(&tokens)) {
+        row(html, part.name, part.about, part.class, (part.tokens, largest, &percent));
     }
     html.raw("</ul>\n</section>\n");
 }
@@ -90,8 +90,10 @@ pub(super) fn by_role(html: &mut Html, context: &Context) {
     rows.sort_by_key(|(.., tokens)| std::cmp::Reverse(*tokens));
     let largest = rows.first().map_or(Tokens::ZERO, |(.., tokens)| *tokens);
     html.raw("<ul class=\"bars\">\n");
-    for (name, about, class, tokens) in rows.into_iter().filter(|(.., tokens)| *tokens > Tokens::ZERO) {
-        row(html, name, about, class, (tokens, largest, context.tokens));
+    let all: Vec<Tokens> = rows.iter().map(|(.., tokens)| *tokens).collect();
+    let shown = rows.into_iter().zip(shares(&all)).filter(|((.., tokens), _)| *tokens > Tokens::ZERO);
+    for ((name, about, class, tokens), percent) in shown {
+        row(html, name, about, class, (tokens, largest, &percent));
     }
     html.raw("</ul>\n<p class=\"note\">Shares are of the ")
         .show(context.tokens)
@@ -103,11 +105,11 @@ fn row(
     name: &'static str,
     about: &'static str,
     class: &'static str,
-    (tokens, largest, whole): (Tokens, Tokens, Tokens),
+    (tokens, largest, percent): (Tokens, Tokens, &str),
 ) {
     html.raw("<li class=\"").raw(class).raw("\"><span class=\"label\"><b>").raw(name).raw("</b> <small>").raw(about);
     html.raw("</small></span><span class=\"amount\">");
-    amount(html, tokens, whole);
+    amount_of(html, tokens, percent);
     html.raw("</span><span class=\"bar\" aria-hidden=\"true\"><span style=\"width:").number(share(tokens, largest));
     html.raw("%\"></span></span></li>\n");
 }

@@ -70,7 +70,7 @@ fn header(html: &mut Html, about: &About<'_>, picture: &Picture) {
         .raw("</bdi></h1>\n<p class=\"meta\">");
     html.show(context.format).raw(" <i>·</i> <bdi>").text(short(context.model.as_deref().unwrap_or("unknown model")));
     html.raw("</bdi> <i>·</i> ").show(context.messages);
-    html.raw(if context.messages == 1 { " message" } else { " messages" });
+    html.raw(plimsoll::plural(context.messages, " message", " messages"));
     if base(about.name) != about.name {
         html.raw("</p>\n<p class=\"path\"><bdi>").text(about.name).raw("</bdi>");
     }
@@ -123,7 +123,12 @@ fn section(html: &mut Html, id: &'static str, title: &'static str) {
 
 /// A number of tokens with its share of a whole.
 fn amount(html: &mut Html, tokens: Tokens, whole: Tokens) {
-    html.raw("<span class=\"n\">").show(tokens).raw("</span> <span class=\"share\">").text(&percent(tokens, whole));
+    amount_of(html, tokens, &percent(tokens, whole));
+}
+
+/// A number of tokens with its share, as it is shown.
+fn amount_of(html: &mut Html, tokens: Tokens, share: &str) {
+    html.raw("<span class=\"n\">").show(tokens).raw("</span> <span class=\"share\">").text(share);
     html.raw("</span>");
 }
 

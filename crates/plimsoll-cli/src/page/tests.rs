@@ -235,10 +235,10 @@ fn a_small_page() {
     <ol class="moments">
     <li class="k-text"><span class="where">#0</span><span class="kind">operator <i>·</i> text</span><span class="amount"><span class="n">7</span> <span class="share">100 %</span></span><span class="words" dir="auto">Be brief.</span></li>
     </ol></details>
-    <details class="turn"><summary><span class="where">#1</span><span class="words" dir="auto">Is &lt;b&gt; allowed?</span><span class="amount"><span class="n">16</span> <span class="share">69 %</span></span><span class="bar" aria-hidden="true"><span style="width:100%"></span></span></summary>
+    <details class="turn"><summary><span class="where">#1</span><span class="words" dir="auto">Is &lt;b&gt; allowed?</span><span class="amount"><span class="n">16</span> <span class="share">70 %</span></span><span class="bar" aria-hidden="true"><span style="width:100%"></span></span></summary>
     <ol class="moments">
-    <li class="k-text"><span class="where">#1</span><span class="kind">user <i>·</i> text</span><span class="amount"><span class="n">10</span> <span class="share">62 %</span></span><span class="words" dir="auto">Is &lt;b&gt; allowed?</span></li>
-    <li class="k-text"><span class="where">#2</span><span class="kind">model <i>·</i> text</span><span class="amount"><span class="n">6</span> <span class="share">37 %</span></span><span class="words" dir="auto">No.</span></li>
+    <li class="k-text"><span class="where">#1</span><span class="kind">user <i>·</i> text</span><span class="amount"><span class="n">10</span> <span class="share">63 %</span></span><span class="words" dir="auto">Is &lt;b&gt; allowed?</span></li>
+    <li class="k-text"><span class="where">#2</span><span class="kind">model <i>·</i> text</span><span class="amount"><span class="n">6</span> <span class="share">38 %</span></span><span class="words" dir="auto">No.</span></li>
     </ol></details>
     </section>
     "#);

@@ -144,6 +144,74 @@ fn in_place_keeps_a_backup_and_can_be_done_again() {
     assert_eq!(bench.run(["restore", second]).code(0).bytes(), once);
 }
 
+/// A line that a session goes on with, after its last one.
+fn goes_on(session: &str, words: &str) -> String {
+    let line = session.lines().rev().find_map(|line| {
+        let line: serde_json::Value = serde_json::from_str(line).ok()?;
+        line["uuid"].is_string().then_some(line)
+    });
+    let mut line = line.unwrap();
+    line["parentUuid"] = line["uuid"].take();
+    line["uuid"] = "11111111-2222-4333-8444-555555555555".into();
+    line["type"] = "user".into();
+    line["message"] = serde_json::json!({"role": "user", "content": words});
+    for field in ["isCompactSummary", "isVisibleInTranscriptOnly", "requestId"] {
+        line.as_object_mut().unwrap().remove(field);
+    }
+    format!("{line}\n")
+}
+
+#[test]
+fn a_restore_over_a_file_keeps_it_and_refuses_to_lose_what_came_later() {
+    let bench = Bench::new();
+    let original = std::fs::read(example()).unwrap();
+    let path = bench.write("s.jsonl", &original);
+    let ran = bench.run(["compact", "s.jsonl", "--in-place"]);
+    let undo = ran.code(0).out().lines().find_map(|line| line.strip_prefix("restore plimsoll ")).unwrap().to_owned();
+    let undo: Vec<&str> = undo.split_once("  #").unwrap().0.split(' ').collect();
+    assert_eq!(undo[2..], ["-o", "s.jsonl"], "the line that is printed undoes it");
+
+    let compacted = std::fs::read_to_string(&path).unwrap();
+    let later = compacted.clone() + &goes_on(&compacted, "And the docs, please.");
+    std::fs::write(&path, &later).unwrap();
+    let ran = bench.run(&undo);
+    assert!(ran.code(1).err().contains("holds 1 message that") && ran.err().contains("--force"), "{}", ran.err());
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), later);
+    let ran = bench.run(undo.iter().copied().chain(["--force"]));
+    assert!(ran.code(0).out().contains("the old one is s.jsonl.plimsoll-backup-2"), "{}", ran.out());
+    assert_eq!(std::fs::read(&path).unwrap(), original);
+    assert_eq!(std::fs::read_to_string(bench.path("s.jsonl.plimsoll-backup-2")).unwrap(), later);
+
+    // Nothing came after the compaction: nothing to refuse, and it is kept all the same. Once more changes nothing.
+    std::fs::write(&path, &compacted).unwrap();
+    assert!(bench.run(&undo).code(0).out().contains("s.jsonl.plimsoll-backup-3"));
+    assert!(!bench.run(&undo).code(0).out().contains("backup"));
+    // So is a file of anything else.
+    bench.write("notes", "mine");
+    bench.run(["restore", undo[1], "-o", "notes"]).code(0);
+    assert_eq!(std::fs::read(bench.path("notes.plimsoll-backup")).unwrap(), b"mine");
+    bench.run(["restore", undo[1], "--force"]).code(2);
+}
+
+#[test]
+fn a_result_cannot_be_restored_and_it_is_said_what_can() {
+    let ran = Bench::new().run(["restore", "session/toolu_01"]);
+    assert!(ran.code(2).err().contains("`plimsoll recall` gives it back"), "{}", ran.err());
+}
+
+#[test]
+fn what_is_skipped_is_told_why_and_what_compacts_it() {
+    let bench = Bench::new();
+    bench.run(["compact", example().to_str().unwrap(), "-o", "once.jsonl"]).code(0);
+    let ran = bench.run(["compact", "once.jsonl", "-o", "twice.jsonl"]);
+    assert!(ran.code(0).out().contains("skipped"), "{}", ran.out());
+    assert!(
+        ran.out().contains("the tail that stays verbatim") && ran.out().contains("--keep-tokens"),
+        "{}",
+        ran.out()
+    );
+}
+
 #[test]
 fn the_same_compaction_twice_gives_the_same_bytes() {
     let bench = Bench::new();

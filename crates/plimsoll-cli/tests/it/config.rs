@@ -19,6 +19,20 @@ fn a_value_comes_from_the_nearest_layer_and_says_so() {
 }
 
 #[test]
+fn places_that_nothing_sets_are_shown_where_they_are() {
+    let bench = Bench::new();
+    let mut command = bench.command();
+    command.args(["config", "--sources"]).env_remove("PLIMSOLL_STORE").env("HOME", bench.path("home"));
+    let ran = bench.feed(command, b"");
+    let out = ran.code(0).out();
+    let home = bench.path("home").display().to_string();
+    let row = |key: &str| out.lines().find(|line| line.starts_with(key)).unwrap();
+    assert!(row("store.url").contains(&home) && row("log.file").contains(&home), "{out}");
+    assert!(row("log.file").contains("from default") && out.contains("20,000 tokens"), "{out}");
+    assert!(out.lines().filter(|line| line.starts_with(' ')).all(|line| line.chars().count() <= 100), "{out}");
+}
+
+#[test]
 fn a_mistake_is_wrong_usage_and_names_the_line() {
     let bench = Bench::new();
     bench.write("c.toml", "\n[store]\nmax_totl = 1\n");

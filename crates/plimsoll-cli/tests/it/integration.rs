@@ -49,8 +49,8 @@ fn what_is_within_the_cap_is_not_answered_and_nothing_is_written() {
 #[test]
 fn whatever_goes_wrong_the_agent_goes_on() {
     for (event, input, said) in [
-        ("PostToolUse", "", "no JSON"),
-        ("PostToolUse", "{\"tool_response\": \"", "no JSON"),
+        ("PostToolUse", "", "input cannot be read: the JSON ends"),
+        ("PostToolUse", "{\"tool_response\": \"", "the JSON ends"),
         ("PostToolUse", "[]", "no JSON object"),
         ("PreCompact", "{}", "`session_id`"),
         ("PreCompact", "{\"session_id\":\"s\",\"transcript_path\":\"/nowhere/at/all\"}", "/nowhere/at/all"),

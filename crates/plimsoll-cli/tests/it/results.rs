@@ -40,7 +40,7 @@ fn a_search_shows_as_many_matches_as_its_limit_says_the_latest_first_and_tells_o
     };
     let (three, said) = of("3");
     assert_eq!(three, ["s/new:1:needle 1 of new", "s/new:2:needle 2 of new", "s/new:3:needle 3 of new"]);
-    assert!(said.contains("[3 matches in 1 artifacts; there is more: raise --limit"), "{said}");
+    assert!(said.contains("[3 matches in 1 artifact; there is more: raise --limit"), "{said}");
     // A limit above what one text holds goes on with the next.
     let (most, said) = of("401");
     assert_eq!((most.len(), most.last().unwrap().as_str()), (401, "s/old:1:needle 1 of old"));

@@ -56,7 +56,7 @@ fn the_answer_goes_to_standard_output_and_the_rest_to_standard_error() {
     assert_eq!(ran.out(), "an \u{fffd} answer\n");
     insta::assert_snapshot!(ran.err(), @"
     Bash ls
-      a (+1 lines)
+      a (+1 line)
     900 in, 4 out
     context ████████████████████                     502 of 1.0K tokens, 50 %
     session s-1

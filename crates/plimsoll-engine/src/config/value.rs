@@ -149,7 +149,9 @@ impl fmt::Display for Value {
             Self::Unset => f.write_str("unset"),
             Self::Text(text) => f.write_str(text),
             Self::Bytes(bytes) => bytes.fmt(f),
-            Self::Tokens(tokens) | Self::Mark(Mark::Tokens(tokens)) => write!(f, "{} tokens", tokens.0),
+            Self::Tokens(tokens) | Self::Mark(Mark::Tokens(tokens)) => {
+                write!(f, "{} {}", tokens.grouped(), plimsoll::plural(tokens.0, "token", "tokens"))
+            }
             Self::Mark(Mark::Fraction(fraction)) => write!(f, "{fraction:?}"),
             Self::Switch(switch) => switch.fmt(f),
         }

@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::time::SystemTime;
 
-use plimsoll::Bytes;
 use plimsoll::id::{ArtifactId, RecallId, Record, SessionId, ToolCallId};
+use plimsoll::{Bytes, counted};
 use plimsoll_store::backend::Created;
 use plimsoll_store::{Inventory, Location, Store, StoreError};
 
@@ -128,10 +128,11 @@ fn contents(store: &Store, inventory: &Inventory) -> Vec<Check> {
     let (quotas, held) = (store.quotas(), inventory.results_bytes());
     let archived: usize = inventory.archives.iter().map(|archive| archive.bodies.len()).sum();
     let says = format!(
-        "holds {} of results of {} sessions, and {} of {archived} archived conversations",
+        "holds {} of results of {}, and {} of {}",
         Bytes(held),
-        inventory.sessions.len(),
+        counted(inventory.sessions.len(), "session", "sessions"),
         Bytes(inventory.archive_bytes()),
+        counted(archived, "archived conversation", "archived conversations"),
     );
     checks.push(if held > quotas.max_total {
         let fix = "plimsoll store prune; or raise store.max_total";

@@ -1,17 +1,21 @@
 //! `SessionStart` after a compaction: what left the context and can be recalled, and what the user said that still
 //! stands.
 
+use plimsoll::compact::{Ledger, Words};
 use plimsoll::id::{EpochId, SessionId};
+use plimsoll::{Tokens, counted, plural};
 use plimsoll_store::{Store, StoreError};
 
 use super::archive::{Archive, latest};
 
 /// The most that is announced, in bytes. Programs show longer announcements by a preview only.
 const BOUND: usize = 8 * 1024;
-/// Of that, the most for what the user said.
-const WORDS: usize = 4 * 1024;
+/// Of that, what the stored results may take from what the user said; they get what is left besides.
+const NAMES: usize = 2 * 1024;
 /// How many results are named, the ones stored last.
 const RESULTS: usize = 20;
+/// What stands around their names: a line before them, and one that counts those not named, with the session's id.
+const NAMES_FRAME: usize = 256;
 
 /// A stored result, as it is announced.
 #[derive(Debug, Clone)]
@@ -20,6 +24,13 @@ struct Stored {
     bytes: u64,
     /// Tool and kind.
     what: String,
+}
+
+impl Stored {
+    fn line(&self) -> String {
+        let what = if self.what.is_empty() { String::new() } else { format!(" {},", self.what) };
+        format!("- {}:{what} {} bytes\n", self.id, self.bytes)
+    }
 }
 
 /// Says what can be recalled of a session; `None` if nothing is stored of it.
@@ -59,22 +70,25 @@ fn compose(
     );
     if let Some((epoch, archive)) = archived {
         text.push_str(&format!(
-            "\nThe conversation before the last compaction: '{epoch}' ({} messages; its session file of {} bytes: \
+            "\nThe conversation before the last compaction: '{epoch}' ({}; its session file of {} bytes: \
              `plimsoll restore '{epoch}'`).\n",
-            archive.messages, archive.bytes
+            counted(archive.messages, "message", "messages"),
+            archive.bytes
         ));
     }
-    let words = archived.map(|(_, archive)| instructions(archive, WORDS)).unwrap_or_default();
-    if !stored.is_empty() {
+    let lines: Vec<String> = stored.iter().map(Stored::line).collect();
+    let names = if lines.is_empty() { 0 } else { lines.iter().map(String::len).sum::<usize>() + NAMES_FRAME };
+    let room = BOUND.saturating_sub(text.len() + names.min(NAMES));
+    let words = archived.map(|(_, archive)| instructions(archive, room)).unwrap_or_default();
+    if !lines.is_empty() {
+        let room = BOUND.saturating_sub(words.len() + NAMES_FRAME);
         text.push_str("\nStored tool results, the last first:\n");
         let mut named = 0;
-        for result in stored {
-            let what = if result.what.is_empty() { String::new() } else { format!(" {},", result.what) };
-            let line = format!("- {}:{what} {} bytes\n", result.id, result.bytes);
-            if text.len() + line.len() + words.len() + 120 > BOUND {
+        for line in &lines {
+            if text.len() + line.len() > room {
                 break;
             }
-            text.push_str(&line);
+            text.push_str(line);
             named += 1;
         }
         if named < total {
@@ -86,31 +100,51 @@ fn compose(
 }
 
 /// What the user said that stands, verbatim; what has no room is counted.
+///
+/// The first request is seated first, since the rules of the work stand in it; then the latest words. They are shown in
+/// the order in which they were said.
 fn instructions(archive: &Archive, bound: usize) -> String {
-    let words = &archive.ledger.words;
-    if words.is_empty() {
-        return String::new();
-    }
+    let Ledger { words, left_out, .. } = &archive.ledger;
+    let Some(first) = words.first() else { return String::new() };
     let mut text = String::from(
         "\nSaid by the user before the compaction, verbatim; it still stands unless a later word changed it:\n",
     );
-    // The latest words first in line for the room, all in their order.
     let mut room = bound.saturating_sub(text.len() + 80);
-    let mut kept: Vec<String> = Vec::new();
-    for said in words.iter().rev() {
-        let changed = said.changed_by.map(|turn| format!(" (changed by message {turn})")).unwrap_or_default();
-        let line = format!("- message {}{changed}: {}\n", said.turn, said.text.trim().replace('\n', "\n  "));
-        if line.len() <= room {
-            room -= line.len();
-            kept.push(line);
-        }
-    }
-    let left_out = words.len() - kept.len() + archive.ledger.left_out.passages as usize;
-    text.extend(kept.into_iter().rev());
+    let (of_first, later): (Vec<&Words>, Vec<&Words>) = words.iter().partition(|said| said.turn == first.turn);
+    let mut left_out = left_out.passages as usize;
+    let mut seat = |said: &Words| {
+        let line = line(said);
+        let seated = line.len() <= room;
+        room -= if seated { line.len() } else { 0 };
+        left_out += usize::from(!seated);
+        seated.then_some(line)
+    };
+    let begins: Vec<String> = within(&of_first, bound).iter().filter_map(&mut seat).collect();
+    let mut goes_on: Vec<String> = later.into_iter().rev().filter_map(&mut seat).collect();
+    goes_on.reverse();
+    text.extend(begins.into_iter().chain(goes_on));
     if left_out > 0 {
-        text.push_str(&format!("- {left_out} more passages are in the archived conversation\n"));
+        let (passages, are) = (counted(left_out, "more passage", "more passages"), plural(left_out, "is", "are"));
+        text.push_str(&format!("- {passages} {are} in the archived conversation\n"));
     }
     text
+}
+
+fn line(said: &Words) -> String {
+    let changed = said.changed_by.map(|turn| format!(" (changed by message {turn})")).unwrap_or_default();
+    format!("- message {}{changed}: {}\n", said.turn, said.text.trim().replace('\n', "\n  "))
+}
+
+/// The first request, or of one that is too long for three quarters of the room its weightiest passages.
+fn within(words: &[&Words], bound: usize) -> Vec<Words> {
+    let words: Vec<Words> = words.iter().copied().cloned().collect();
+    let most = bound / 4 * 3;
+    if words.iter().map(|said| line(said).len()).sum::<usize>() <= most {
+        return words;
+    }
+    let turns = words.first().map_or(0, |said| said.turn);
+    let ledger = Ledger { turns, words, ..Ledger::default() };
+    ledger.bounded(Tokens(most as u64), &|text| Tokens(text.len() as u64)).words
 }
 
 fn one_line(word: &str, most: usize) -> String {
@@ -178,6 +212,45 @@ mod tests {
         assert!(text.contains("Never touch module_99 before 17:39."), "{text}");
         assert!(text.contains("more passages are in the archived conversation"), "{text}");
         assert!(text.contains("plimsoll restore 's1/~"), "{text}");
+        assert!(text.len() <= BOUND, "{}", text.len());
+    }
+
+    /// Announces a session in which a user said these things.
+    fn announced(said: &[String]) -> String {
+        let ledger = Ledger {
+            turns: u32::try_from(said.len()).unwrap(),
+            words: (1..)
+                .zip(said)
+                .map(|(turn, text)| Words { turn, part: false, text: text.clone(), changed_by: None })
+                .collect(),
+            ..Ledger::default()
+        };
+        let archive = serde_json::json!({
+            "kind": "transcript", "version": 1, "bytes": 9, "messages": 1, "ledger": ledger,
+        });
+        let session = SessionId::new("s1");
+        let epoch = EpochId::new(&session, &[7; 32]);
+        let stored = Stored { id: "s1/c1".to_owned(), bytes: 5, what: "Bash".to_owned() };
+        compose(&session, Some(&(epoch, serde_json::from_value(archive).unwrap())), &[stored], 1).unwrap()
+    }
+
+    #[test]
+    fn the_first_request_is_seated_before_later_words_and_all_the_room_is_used() {
+        let later = (0..40).map(|n| format!("Never touch module_{n}. {}", "Mind the tests. ".repeat(20)));
+        let said: Vec<String> =
+            std::iter::once(format!("Never touch migrations. {}", "Ship it. ".repeat(60))).chain(later).collect();
+        let text = announced(&said);
+        assert!(text.contains("- message 1: Never touch migrations.") && text.contains("module_39"), "{text}");
+        assert!(text.len() <= BOUND && text.len() > BOUND - 600, "{}", text.len());
+        assert!(text.find("message 1:") < text.find("message 41:"));
+    }
+
+    #[test]
+    fn of_a_first_request_that_is_too_long_the_rules_are_said() {
+        let long =
+            format!("Never touch migrations.\n{}", "The log of the last run is long and says little.\n".repeat(200));
+        let text = announced(&[long, "Use tabs, always.".to_owned()]);
+        assert!(text.contains("Never touch migrations.") && text.contains("Use tabs, always."), "{text}");
         assert!(text.len() <= BOUND, "{}", text.len());
     }
 }

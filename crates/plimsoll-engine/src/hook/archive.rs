@@ -112,8 +112,10 @@ fn carried(ledger: Ledger, previous: Option<Archive>) -> Ledger {
         Some(previous) => Ledger::merge(previous.ledger, words(ledger)),
         None => words(ledger),
     };
-    let standing =
-        Ledger { words: merged.words.into_iter().filter(plimsoll::compact::Words::is_standing).collect(), ..merged };
+    // The first request says what the work is about.
+    let first = merged.words.first().map_or(0, |words| words.turn);
+    let stands = |words: &plimsoll::compact::Words| words.turn == first || words.is_standing();
+    let standing = Ledger { words: merged.words.into_iter().filter(stands).collect(), ..merged };
     standing.bounded(LEDGER, &|text| Tokens(text.len() as u64 / 4))
 }
 

@@ -122,7 +122,7 @@ pub enum HookFault {
         name: String,
     },
     /// The input is no JSON.
-    #[error("the hook's input is no JSON: {0}")]
+    #[error("the hook's input cannot be read: {0}")]
     Json(#[from] JsonError),
     /// The input is no object.
     #[error("the hook's input is no JSON object")]

@@ -46,10 +46,9 @@ fn text(value: Option<Value<'_, '_>>) -> Option<String> {
 }
 
 fn line(model: Option<&str>, context: Option<(Tokens, Tokens)>) -> String {
-    let context = context.filter(|(_, window)| *window > Tokens::ZERO).map(|(used, window)| {
-        let percent = u128::from(used.0) * 100 / u128::from(window.0);
-        format!("context {used} of {window} ({percent} %)")
-    });
+    let context = context
+        .filter(|(_, window)| *window > Tokens::ZERO)
+        .map(|(used, window)| format!("context {used} of {window} ({} %)", used.percent_of(window)));
     let parts: Vec<&str> = model.into_iter().chain(context.as_deref()).collect();
     parts.join(" · ").chars().filter(|c| !c.is_control()).take(LONGEST).collect()
 }

@@ -379,7 +379,7 @@ const fn more_time(waited: Waited) -> &'static str {
 }
 
 fn tries(attempts: u32) -> String {
-    if attempts == 1 { "1 try".to_owned() } else { format!("{attempts} tries") }
+    plimsoll::counted(attempts, "try", "tries")
 }
 
 fn again(after: Option<Duration>) -> String {

@@ -3,6 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use plimsoll::id::SessionId;
+use plimsoll::{counted, plural};
 use plimsoll_store::{Inventory, Store, StoreError};
 
 /// How many entries a listing shows.
@@ -15,7 +16,14 @@ pub(super) fn list(store: &Store, session: Option<&SessionId>) -> Result<String,
         Some(_) => held(store, &inventory),
         None => sessions(&inventory),
     };
-    let (total, what) = (lines.len(), if session.is_some() { "entries" } else { "sessions" });
+    let (total, what) = (
+        lines.len(),
+        if session.is_some() {
+            plural(lines.len(), "entry", "entries")
+        } else {
+            plural(lines.len(), "session", "sessions")
+        },
+    );
     if lines.is_empty() {
         return Ok(match session {
             Some(session) => {
@@ -57,9 +65,10 @@ fn sessions(inventory: &Inventory) -> Vec<Line> {
         let archived = bodies.map_or(0, |archive| archive.bodies.len());
         let changed = session.changed.unwrap_or(SystemTime::UNIX_EPOCH);
         let line = format!(
-            "{}: {} results, {archived} archived conversations, {} bytes, {}\n",
+            "{}: {}, {}, {} bytes, {}\n",
             session.session,
-            session.artifacts.len(),
+            counted(session.artifacts.len(), "result", "results"),
+            archived_conversations(archived),
             session.bytes,
             ago(changed)
         );
@@ -69,21 +78,25 @@ fn sessions(inventory: &Inventory) -> Vec<Line> {
         if inventory.sessions.iter().all(|session| session.session != archive.session) {
             let used = archive.bodies.iter().map(|body| body.used).max().unwrap_or(SystemTime::UNIX_EPOCH);
             let count = archive.bodies.len();
-            lines.push((used, format!("{}: {count} archived conversations, {}\n", archive.session, ago(used))));
+            lines.push((used, format!("{}: {}, {}\n", archive.session, archived_conversations(count), ago(used))));
         }
     }
     lines.sort_by(|one, other| other.cmp(one));
     lines
 }
 
+fn archived_conversations(count: usize) -> String {
+    counted(count, "archived conversation", "archived conversations")
+}
+
 /// How long ago, in the largest unit that fits.
 fn ago(time: SystemTime) -> String {
     let seconds = SystemTime::now().duration_since(time).unwrap_or(Duration::ZERO).as_secs();
-    let (number, unit) = match seconds {
+    let (number, one, many) = match seconds {
         0..60 => return "just now".to_owned(),
-        60..3_600 => (seconds / 60, "minute"),
-        3_600..86_400 => (seconds / 3_600, "hour"),
-        _ => (seconds / 86_400, "day"),
+        60..3_600 => (seconds / 60, "minute", "minutes"),
+        3_600..86_400 => (seconds / 3_600, "hour", "hours"),
+        _ => (seconds / 86_400, "day", "days"),
     };
-    format!("{number} {unit}{} ago", if number == 1 { "" } else { "s" })
+    format!("{} ago", counted(number, one, many))
 }

@@ -274,7 +274,7 @@ fn search_and_list_lead_to_what_is_there() {
         assert!(answer.contains("nothing is stored of session s3"), "{answer}");
         let (answer, _) = client.call("list", json!({})).await;
         assert!(
-            answer.contains("s1: 1 results, 1 archived conversations,") && answer.contains("s2: 1 results"),
+            answer.contains("s1: 1 result, 1 archived conversation,") && answer.contains("s2: 1 result,"),
             "{answer}"
         );
         let (answer, _) = client.call("list", json!({ "session": "s1" })).await;

@@ -2,6 +2,8 @@
 
 use std::ops::ControlFlow;
 
+use plimsoll::counted;
+
 use super::Recalled;
 use crate::error::Result;
 use crate::pattern::Pattern;
@@ -87,11 +89,11 @@ impl GrepPage {
     /// What is said below a page of matches.
     pub fn footer(&self) -> String {
         let Self { matches, size, .. } = self;
-        let plural = if *matches == 1 { "match" } else { "matches" };
+        let matches = counted(*matches, "match", "matches");
         let missed = if self.may_miss { format!("; {MAY_MISS}") } else { String::new() };
         match self.next {
-            Some(next) => format!("[{matches} {plural} shown of {size} bytes; next offset {next}{missed}]"),
-            None => format!("[{matches} {plural} in {size} bytes; end{missed}]"),
+            Some(next) => format!("[{matches} shown of {size} bytes; next offset {next}{missed}]"),
+            None => format!("[{matches} in {size} bytes; end{missed}]"),
         }
     }
 }

@@ -105,7 +105,7 @@ pub enum IdFault {
     #[error("it has a part `.` or `..`")]
     Traversal,
     /// It has another number of parts than it should.
-    #[error("it has {found} part(s) separated by `/` where {expected} belong(s)")]
+    #[error("{} separated by `/`, where it takes {expected}", crate::counted(*found, "part", "parts"))]
     Parts {
         /// How many parts it has.
         found: usize,

@@ -19,13 +19,14 @@ use plimsoll_agent::{Agent, Permission};
 /// The agent gets a short list of environment variables (PATH, HOME, locale, proxies and the like) and those that --env
 /// names, nothing else. Ctrl-C stops it and everything it started.
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Example: plimsoll run --agent claude --session docs --env ANTHROPIC_API_KEY 'What is in this folder?'
-         plimsoll run --agent claude --session docs --command '/compact keep the API'
+#[command(after_help = "Example: plimsoll run --agent claude --session docs --env ANTHROPIC_API_KEY \\
+             'What is in this folder?'
+         plimsoll run --agent claude --session docs \\
+             --command '/compact keep the API'
 
-Exit codes: 0 done (a compaction that the agent declines is done: it says so), 1 the agent failed, 2 wrong usage or a
-command that the agent does not have, 4 the agent could not be run (not installed, session busy), 130 stopped by Ctrl-C."
-)]
+Exit codes: 0 done (a compaction that the agent declines is done: it says so), 1 the agent failed, 2 wrong usage or a \
+                  command that the agent does not have, 4 the agent could not be run (not installed, session busy), \
+                  130 stopped by Ctrl-C.")]
 pub(crate) struct RunArgs {
     /// What to ask; `-` or none is standard input
     #[arg(value_name = "PROMPT")]

@@ -70,7 +70,11 @@ impl<'o> Shown<'o> {
             EventKind::ToolResult { text, .. } => {
                 let lines = text.lines().count();
                 let first = brief(text.lines().next().unwrap_or_default());
-                let more = if lines > 1 { format!(" (+{} lines)", lines - 1) } else { String::new() };
+                let more = if lines > 1 {
+                    format!(" (+{})", plimsoll::counted(lines - 1, "line", "lines"))
+                } else {
+                    String::new()
+                };
                 self.note(&format!("{}  {first}{more}{}", style::DIM, style::END))
             }
             EventKind::ApprovalRequest { tool, input, .. } => {

@@ -202,7 +202,10 @@ fn answered(upstream: &Upstream, body: &[u8], window: bool) -> Vec<Check> {
         });
     }
     if unknown.len() > NAMED {
-        checks.push(Check::note(AREA, format!("so it is for {} models more", unknown.len() - NAMED)));
+        checks.push(Check::note(
+            AREA,
+            format!("so it is for {} more", plimsoll::counted(unknown.len() - NAMED, "model", "models")),
+        ));
     }
     checks
 }
