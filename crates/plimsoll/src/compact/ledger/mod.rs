@@ -18,7 +18,7 @@ pub(crate) mod line;
 pub(crate) mod notation;
 pub(crate) mod outcome;
 mod parts;
-mod paste;
+pub(crate) mod paste;
 mod pieces;
 pub(crate) mod rank;
 mod reading;
