@@ -167,3 +167,29 @@ fn what_is_said_is_quoted_without_what_was_pasted() {
     assert!(spoken(&long, 80).chars().count() <= 80);
     assert_eq!(spoken("Port the parser.", 80), "Port the parser.");
 }
+
+#[test]
+fn what_no_sign_tells_from_words_takes_none_with_it() {
+    let many = |line: &dyn Fn(usize) -> String| (0..30).map(line).collect::<String>();
+    for paste in [
+        many(&|at| format!("key{at}:\n  name: x{at}\n  must: true\n")),
+        format!("SELECT a, b\nFROM t\n{}WHERE x = 1;\n", many(&|at| format!("JOIN t{at} ON t{at}.id = t.id\n"))),
+        format!("[section]\n{}", many(&|at| format!("key{at} = value {at}\n"))),
+        format!("a,b,c\n{}", many(&|at| format!("{at},must,{at}.5\n"))),
+        format!("def f(x):\n{}", many(&|at| format!("    if x > {at}:\n        return {at}\n"))),
+        format!("fn f() {{\n{}}}\n", many(&|at| format!("    let a{at} = g({at});\n"))),
+    ] {
+        for remark in REMARKS {
+            for text in [format!("{paste}{remark}"), format!("{paste}\n{remark}"), format!("{remark}\n\n{paste}")] {
+                assert!(users(&text).contains(&remark), "{remark}: {text}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_list_behind_a_patch_is_the_users() {
+    let (_, diff) = pastes().swap_remove(8);
+    let text = format!("{diff}\nPlease note:\n- never push it\n- cap 3 retries\n2. no merge commits");
+    assert_eq!(users(&text), ["Please note:", "- never push it", "- cap 3 retries", "2. no merge commits"]);
+}
