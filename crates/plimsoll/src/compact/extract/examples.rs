@@ -304,8 +304,7 @@ fn mechanism_19_what_is_done_is_not_done_again_and_the_current_request_is_the_on
 
 #[test]
 fn the_words_of_a_request_are_shown_and_quoted_rather_than_what_was_pasted_into_it() {
-    let trace: String =
-        (0..60).map(|at| format!("  File \"/usr/lib/x{at}.py\", line {at}, in f\n    return g({at})\n")).collect();
+    let trace = "  File \"/usr/lib/x.py\", line 7, in f\n    return g(7)\n".repeat(60);
     let paste = format!("Traceback (most recent call last):\n{trace}ValueError: must be positive");
     for request in [format!("{paste}\n\nfix this crash"), format!("I get this:\n{paste}\nfix this crash")] {
         let mut messages = vec![user("Build the loader in pkg/load.go."), says("Done."), user(&request)];
@@ -316,13 +315,9 @@ fn the_words_of_a_request_are_shown_and_quoted_rather_than_what_was_pasted_into_
         messages.push(says("I look on."));
         for budget in [900, 1_500, 4_000] {
             let summary = told(&body(&messages), 0, budget, false).summary;
-            let section = |from: &str, to: &str| {
-                let start = summary.find(from).unwrap_or(0);
-                let end = summary.find(to).unwrap_or(summary.len());
-                summary[start..end].to_owned()
-            };
-            assert!(section("## 1.", "## 2.").contains("fix this crash"), "{budget}: {summary}");
-            let next = section("## 9.", "\n\n\n");
+            let (first, _) = summary.split_once("\n## 3.").unwrap();
+            assert!(first.contains("fix this crash"), "{budget}: {summary}");
+            let (_, next) = summary.split_once("\n## 9.").unwrap();
             assert!(next.contains("fix this crash") && !next.contains("File \""), "{budget}: {next}");
         }
     }

@@ -91,6 +91,7 @@ fn the_answer_put_behind_a_continuation_is_no_report() {
 }
 
 #[test]
+#[expect(clippy::format_collect, reason = "a sample is small")]
 fn the_rest_of_a_paste_shown_by_its_beginning_is_counted() {
     let lines: String =
         (0..40).map(|at| format!("2026-11-01T10:00:{at:02} INFO worker-{at} took job {at}\n")).collect();

@@ -104,7 +104,7 @@ fn unlisted(passage: &str) -> &str {
 /// A text with what stands in code spans in it reduced to a word.
 fn without_spans(text: &str) -> String {
     let parts: Vec<&str> = text.split('`').collect();
-    if parts.len() % 2 == 0 {
+    if parts.len().is_multiple_of(2) {
         return text.to_owned();
     }
     parts.iter().enumerate().map(|(nth, part)| if nth % 2 == 0 { part } else { "name" }).collect()
