@@ -301,3 +301,24 @@ fn mechanism_19_what_is_done_is_not_done_again_and_the_current_request_is_the_on
     });
     assert!(framed.contains("do not redo what is reported as done"));
 }
+
+#[test]
+fn the_words_of_a_request_are_shown_and_quoted_rather_than_what_was_pasted_into_it() {
+    let trace = "  File \"/usr/lib/x.py\", line 7, in f\n    return g(7)\n".repeat(60);
+    let paste = format!("Traceback (most recent call last):\n{trace}ValueError: must be positive");
+    for request in [format!("{paste}\n\nfix this crash"), format!("I get this:\n{paste}\nfix this crash")] {
+        let mut messages = vec![user("Build the loader in pkg/load.go."), says("Done."), user(&request)];
+        for at in 0..20 {
+            let path = json!({"file_path": format!("pkg/b{at}.go")});
+            messages.extend(calls(&format!("c{at}"), "", "Read", path, "package b", false));
+        }
+        messages.push(says("I look on."));
+        for budget in [900, 1_500, 4_000] {
+            let summary = told(&body(&messages), 0, budget, false).summary;
+            let (first, _) = summary.split_once("\n## 3.").unwrap();
+            assert!(first.contains("fix this crash"), "{budget}: {summary}");
+            let (_, next) = summary.split_once("\n## 9.").unwrap();
+            assert!(next.contains("fix this crash") && !next.contains("File \""), "{budget}: {next}");
+        }
+    }
+}

@@ -5,7 +5,7 @@ use crate::compact::ledger::line::{defuse, one_line};
 use crate::compact::ledger::notation::{fenced, span};
 use crate::compact::ledger::rank::Rank;
 use crate::compact::ledger::trail::{Step, Trail};
-use crate::compact::ledger::{Ledger, Outcome, task};
+use crate::compact::ledger::{Ledger, Outcome, paste, task};
 
 /// How many lines of a text that was written are shown.
 const SNIPPET_LINES: usize = 24;
@@ -142,11 +142,13 @@ fn next(ledger: &Ledger, trail: &Trail, (follows, chatter): (Tail, bool), pieces
     let mut lines = Vec::new();
     let task = task::current(&ledger.words);
     let quoted = |limit: usize| {
-        let current = ledger.words.iter().find(|words| words.turn == task);
-        current.map(|words| (words.turn, one_line(&words.text, limit)))
+        let mut parts = ledger.words.iter().filter(|words| words.turn == task).map(|words| words.text.as_str());
+        let first = parts.next()?.to_owned();
+        let text = parts.fold(first, |text, part| text + "\n" + part);
+        Some((task, paste::spoken(&text, limit)))
     };
     let said_since = ledger.words.last().filter(|words| words.turn > task).map_or(String::new(), |words| {
-        format!(" The user's last words since, in message {}: “{}”", words.turn, one_line(&words.text, 80))
+        format!(" The user's last words since, in message {}: “{}”", words.turn, paste::spoken(&words.text, 80))
     });
     let open = ledger.todos.iter().filter(|todo| todo.is_open()).count();
     let failing: Vec<&str> = ledger

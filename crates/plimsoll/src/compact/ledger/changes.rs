@@ -206,7 +206,7 @@ pub(super) fn marks(words: &[Words]) -> Vec<Vec<Option<u32>>> {
         .iter()
         .map(|words| {
             let passages = passages(&words.text);
-            let pasted = paste::pasted(&passages);
+            let pasted = paste::pasted(&words.text, &passages);
             let long = words.text.len() > LONG;
             passages
                 .iter()

@@ -14,22 +14,16 @@ use super::sentence::passages;
 use super::standing::plain_words;
 use super::todos::checklist;
 use super::trail::{Step, Trail};
-use super::{Artifact, Ledger, Note, PendingCall, Words, value};
-use crate::cap::Marker;
+use super::{Ledger, Note, PendingCall, Words, value};
 use crate::compact::continuation::{acknowledgement, parse_continuation};
-use crate::compact::reduce;
 use crate::transcript::{
-    Author, BlockKind, CONTINUATION_OPENING, Message, ToolCall, ToolResult, Transcript, is_summary, typed_words,
+    Author, BlockKind, CONTINUATION_OPENING, Message, Role, ToolCall, ToolResult, Transcript, is_summary, typed_words,
 };
 
 /// How long a report or decision may be, in characters.
 const NOTE: usize = 320;
 /// How much of a call's arguments is searched for identifiers, in bytes.
 const SEARCHED: usize = 8_192;
-/// What stands in every line that says where a result is kept.
-const MARKED: &[u8] = b"[plimsoll, not part of the content: ";
-/// How many results that are kept elsewhere are named: the last ones.
-const ARTIFACTS: usize = 16;
 /// How many identifiers are followed.
 const NAMES: usize = 200;
 
@@ -39,6 +33,8 @@ pub(super) struct OpenCall {
     pub(super) tool: String,
     pub(super) reading: Reading,
     pub(super) turn: u32,
+    /// The number of the model's response that made it.
+    pub(super) response: u32,
 }
 
 #[derive(Default)]
@@ -59,6 +55,11 @@ pub(super) struct Gather {
     pub(super) added: u32,
     /// Whether something was said already: a continuation of ours stands before all that.
     pub(super) begun: bool,
+    /// How many responses the model gave, and how many of them before the last summary.
+    pub(super) responses: u32,
+    pub(super) summarised: u32,
+    /// Whether the message before was the model's, so that the next of its own joins its response.
+    pub(super) in_response: bool,
     /// A command that the user ran beside the conversation, whose output is told by a message to come.
     pub(super) typed: Option<String>,
 }
@@ -101,6 +102,7 @@ impl Gather {
         if matches!(message.author, Author::User | Author::Machinery) {
             self.typed_commands(message);
         }
+        self.count_response(message);
         match message.author {
             Author::User | Author::Summary => self.user(message),
             Author::Model => self.model(message),
@@ -116,6 +118,15 @@ impl Gather {
                 }
                 _ => {}
             }
+        }
+    }
+
+    fn count_response(&mut self, message: &Message<'_>) {
+        let is_model = message.role == Role::Assistant && !is_acknowledgement(message);
+        self.responses += u32::from(is_model && !self.in_response);
+        // Entries of unknown roles separate nothing.
+        if message.role != Role::Other {
+            self.in_response = is_model;
         }
     }
 
@@ -152,6 +163,7 @@ impl Gather {
             return "";
         };
         let before = std::mem::take(&mut self.ledger);
+        self.summarised = self.responses;
         let mut carried = earlier.ledger;
         if let Some(narrative) = earlier.narrative {
             carried.earlier = Some(narrative.to_owned());
@@ -229,7 +241,13 @@ impl Gather {
         }
         // A call without a name is a call all the same.
         let name = if name.trim().is_empty() { "tool".into() } else { name };
-        self.open.push(OpenCall { id, tool: one_line(&name, 60), reading, turn: self.ledger.turns });
+        self.open.push(OpenCall {
+            id,
+            tool: one_line(&name, 60),
+            reading,
+            turn: self.ledger.turns,
+            response: self.responses,
+        });
     }
 
     /// Notes identifiers of the user's that a call names too.
@@ -276,29 +294,15 @@ impl Gather {
         self.record(call, told, result);
     }
 
-    /// Notes what of a result is stored under an id: a capped text, or one that was left out.
-    fn kept_elsewhere(&mut self, call: &OpenCall, result: &ToolResult<'_>) {
-        for text in result.texts().filter(|text| memchr::memmem::find(text.raw(), MARKED).is_some()) {
-            let text = text.decode();
-            let marked = || Marker::find(&text).and_then(|(_, marker)| marker.id).map(|id| id.to_string());
-            let Some(id) = reduce::id_in(&text).map(str::to_owned).or_else(marked) else {
-                continue;
-            };
-            let id = one_line(&id, 300);
-            let about = call.reading.command.as_deref().map(commands::shown);
-            let about = about.or_else(|| call.reading.touches.first().map(|(path, _)| path.clone()));
-            let what = one_line(&format!("{} {}", call.tool, about.unwrap_or_default()), 160);
-            let artifacts = &mut self.ledger.artifacts;
-            artifacts.retain(|known| known.id != id);
-            artifacts.push(Artifact { id, what });
-            if artifacts.len() > ARTIFACTS {
-                artifacts.remove(0);
-            }
-        }
-    }
-
     fn finish(mut self, answered_later: &HashSet<String>) -> (Ledger, Trail) {
+        // What waited when the model went on was interrupted: nothing answers it any more.
+        if self.responses > self.summarised {
+            self.ledger.pending.clear();
+        }
         for call in std::mem::take(&mut self.open) {
+            if call.response < self.responses {
+                continue;
+            }
             if call.id.as_ref().is_some_and(|id| answered_later.contains(id)) {
                 continue;
             }
@@ -338,6 +342,13 @@ impl Gather {
 /// Whether a message is part of a conversation, rather than what stands before it.
 const fn is_said(message: &Message<'_>) -> bool {
     matches!(message.author, Author::User | Author::Model | Author::Tool)
+}
+
+/// Whether a message is only what was put in the model's mouth behind a continuation.
+fn is_acknowledgement(message: &Message<'_>) -> bool {
+    let mut texts = message.texts().peekable();
+    let calls = message.blocks.iter().any(|block| matches!(block.kind, BlockKind::ToolCall(_)));
+    texts.peek().is_some() && !calls && texts.all(|text| text.decode().trim() == acknowledgement())
 }
 
 /// What a text names that may be found again in a call. The name in a tag that closes an element is no path.

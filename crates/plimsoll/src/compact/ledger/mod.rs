@@ -15,14 +15,16 @@ pub(crate) mod gather;
 mod items;
 mod lexicon;
 pub(crate) mod line;
+mod nested;
 pub(crate) mod notation;
 pub(crate) mod outcome;
 mod parts;
-mod paste;
+pub(crate) mod paste;
 mod pieces;
 pub(crate) mod rank;
 mod reading;
 mod record;
+mod refusal;
 pub(crate) mod select;
 
 mod sentence;
@@ -143,6 +145,11 @@ impl Artifact {
             turns => format!("{messages} messages, up to message {turns} of the user"),
         };
         Self { id: line::one_line(id, 300), what }
+    }
+
+    /// Whether it is what a compaction removed, rather than one result.
+    pub(crate) fn is_compaction(&self) -> bool {
+        self.id.contains("/~")
     }
 }
 

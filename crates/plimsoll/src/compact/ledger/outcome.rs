@@ -5,9 +5,10 @@ use std::borrow::Cow;
 use memchr::memmem;
 use serde::{Deserialize, Serialize};
 
-use super::ending;
 use super::line::one_line;
+use super::refusal::{self, Refusal};
 use super::signs::{self, ERRORS, SUMS};
+use super::{ending, nested};
 use crate::transcript::ToolResult;
 use crate::wire::Text;
 
@@ -19,16 +20,6 @@ pub(super) const ESCAPE: char = '\u{1b}';
 
 /// How long the line that tells may be, in characters.
 pub(crate) const LINE: usize = 200;
-
-/// How an answer begins where the user refused the call.
-const REFUSALS: [&str; 6] = [
-    "The user doesn't want to proceed with this tool use.",
-    "The user doesn't want to take this action right now.",
-    "[Request interrupted by user for tool use]",
-    "exec command rejected by user",
-    "rejected by user",
-    "The user denied this operation",
-];
 
 /// What became of a call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -99,7 +90,10 @@ pub(crate) fn read(result: &ToolResult<'_>, command: Option<&str>) -> Told {
     let texts: Vec<Text<'_>> = result.texts().collect();
     let head = texts.first().map_or(Cow::Borrowed(""), |text| text.decode_start(WINDOW));
     let tail = texts.last().map_or(Cow::Borrowed(""), |text| end_of(*text));
-    told(&head, &tail, result.is_error, command)
+    match nested::inside(&head, &tail) {
+        Some(nested) => told_with(&nested.head, &nested.tail, nested.status, result.is_error, command),
+        None => told(&head, &tail, result.is_error, command),
+    }
 }
 
 /// Reads what a command printed that no tool ran: what a user ran beside the conversation.
@@ -111,11 +105,18 @@ pub(crate) fn read_output(output: &str, command: &str) -> Told {
 }
 
 fn told(head: &str, tail: &str, is_error: Option<bool>, command: Option<&str>) -> Told {
+    told_with(head, tail, None, is_error, command)
+}
+
+/// `known` is the exit status, where something else than the output tells it.
+fn told_with(head: &str, tail: &str, known: Option<i32>, is_error: Option<bool>, command: Option<&str>) -> Told {
     let is_command = command.is_some();
-    let status = if is_command { exit_status(head).or_else(|| exit_status(tail)) } else { None };
+    let said = || if is_command { exit_status(head).or_else(|| exit_status(tail)) } else { None };
+    let status = known.or_else(said);
     let aborts = head.starts_with("<tool_use_error>") || head.starts_with("aborted");
     let error = || error_line(head).or_else(|| error_line(tail));
-    let refused = is_error != Some(false) && REFUSALS.iter().any(|refusal| head.trim_start().starts_with(refusal));
+    let refusal = if is_error == Some(false) || status == Some(0) { None } else { refusal::of(head) };
+    let refused = refusal == Some(Refusal::ByUser);
     // The status of several commands in a row is that of the last: `make | tail` ends well whatever `make` did.
     let says_little = match status {
         None => true,
@@ -131,6 +132,7 @@ fn told(head: &str, tail: &str, is_error: Option<bool>, command: Option<&str>) -
         _ if ending.is_some() => Outcome::Ended,
         (Some(status), _) => Outcome::Exit(status),
         (None, Some(true)) => Outcome::Failed,
+        (None, _) if refusal.is_some() => Outcome::Failed,
         (None, _) if aborts => Outcome::Failed,
         // Tools without a mark of errors say it in their first words.
         (None, None) if !is_command && head.get(..6).is_some_and(|start| start.eq_ignore_ascii_case("error:")) => {
@@ -173,7 +175,7 @@ fn end_of(text: Text<'_>) -> Cow<'_, str> {
 }
 
 /// The exit status that a text names.
-fn exit_status(text: &str) -> Option<i32> {
+pub(super) fn exit_status(text: &str) -> Option<i32> {
     const CUES: [&str; 6] =
         ["exit code", "exit_code", "exited with code", "exit status", "returncode", "exited with status"];
     let start = text.get(..text.len().min(WINDOW)).unwrap_or(text);

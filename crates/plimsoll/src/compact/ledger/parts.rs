@@ -20,6 +20,8 @@ pub(super) struct Part {
     pub(super) words: Words,
     /// Whether it stands on lines of its own, rather than in the middle of prose.
     pub(super) apart: bool,
+    /// Whether it was pasted: taken out of what stands around it, it may read like words.
+    pub(super) pasted: bool,
 }
 
 /// The message cut into its parts, each with the mark of the last message that changed it; `marks` has one for each
@@ -30,7 +32,7 @@ pub(super) struct Part {
 pub(super) fn split(words: &Words, marks: &[Option<u32>]) -> Vec<Part> {
     let text = words.text.as_str();
     let passages = passages(text);
-    let pasted = paste::pasted(&passages);
+    let pasted = paste::pasted(text, &passages);
     let mut at = 0;
     let places: Vec<Range<usize>> = passages
         .iter()
@@ -52,7 +54,8 @@ pub(super) fn split(words: &Words, marks: &[Option<u32>]) -> Vec<Part> {
         let range = first.start..last.end;
         if let Some(part) = text.get(range.clone()) {
             let words = Words { turn: words.turn, part: true, text: part.to_owned(), changed_by };
-            parts.push(Part { words, apart: cut.is_apart(&range) });
+            let pasted = pasted.get(nth).copied().unwrap_or(false);
+            parts.push(Part { words, apart: cut.is_apart(&range), pasted });
         }
         nth = end;
     }

@@ -25,6 +25,9 @@ const OLD: Rank = 32;
 const CHATTER: Rank = 36;
 pub(super) const BULK: Rank = 38;
 
+/// How many of the last compactions come before what was changed.
+const COMPACTIONS: usize = 8;
+
 /// `apart` says whether the words stand on lines of their own, rather than in the middle of prose.
 pub(super) fn rank_words(words: &Words, last: u32, apart: bool) -> (Rank, u8) {
     if task::is_chatter(&words.text) {
@@ -66,6 +69,11 @@ pub(super) fn rank(ledger: &Ledger, fact: &Fact, nth: u32) -> (Rank, u32) {
         Fact::Command(command) if command.outcome.is_failure() => (old(command.turn, SEEN), nth),
         Fact::Command(command) if shell::only_looks(&command.line) => (OLD + 2, nth),
         Fact::Command(command) => (old(command.turn, SEEN + 2), nth),
+        // By these everything is found that went before, and they take little room.
+        Fact::Artifact(artifact) if artifact.is_compaction() => {
+            let later = ledger.artifacts.iter().skip(nth as usize).filter(|later| later.is_compaction()).count();
+            (if later < COMPACTIONS { CHANGED - 1 } else { SEEN }, nth)
+        }
         Fact::Artifact(_) | Fact::Words(_) => (OLD, nth),
     }
 }

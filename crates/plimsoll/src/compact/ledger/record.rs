@@ -2,6 +2,7 @@
 
 use memchr::memmem;
 
+use super::Artifact;
 use super::calls::{Reading, TodoChange};
 use super::commands;
 use super::gather::{Gather, OpenCall};
@@ -12,6 +13,8 @@ use super::outcome::{self, Outcome, Told};
 use super::shell;
 use super::todos::{Status, Todo};
 use super::trail::Step;
+use crate::cap::Marker;
+use crate::compact::reduce;
 use crate::transcript::{Message, ToolResult, element};
 use crate::wire::Text;
 
@@ -19,8 +22,35 @@ use crate::wire::Text;
 const ANSWER: usize = 600;
 /// How a call begins to be answered that the user refused.
 const REFUSAL: &str = "The user doesn't want to proceed with this tool use.";
+/// What stands in every line that says where a result is kept.
+const MARKED: &[u8] = b"[plimsoll, not part of the content: ";
+/// How many results that are kept elsewhere are named: the last ones.
+const ARTIFACTS: usize = 16;
 
 impl Gather {
+    /// Notes what of a result is stored under an id: a capped text, or one that was left out.
+    pub(super) fn kept_elsewhere(&mut self, call: &OpenCall, result: &ToolResult<'_>) {
+        for text in result.texts().filter(|text| memchr::memmem::find(text.raw(), MARKED).is_some()) {
+            let text = text.decode();
+            let marked = || Marker::find(&text).and_then(|(_, marker)| marker.id).map(|id| id.to_string());
+            let Some(id) = reduce::id_in(&text).map(str::to_owned).or_else(marked) else {
+                continue;
+            };
+            let id = one_line(&id, 300);
+            let about = call.reading.command.as_deref().map(commands::shown);
+            let about = about.or_else(|| call.reading.touches.first().map(|(path, _)| path.clone()));
+            let what = one_line(&format!("{} {}", call.tool, about.unwrap_or_default()), 160);
+            let artifacts = &mut self.ledger.artifacts;
+            artifacts.retain(|known| known.id != id);
+            artifacts.push(Artifact { id, what });
+            if artifacts.len() > ARTIFACTS
+                && let Some(oldest) = artifacts.iter().position(|known| !known.is_compaction())
+            {
+                artifacts.remove(oldest);
+            }
+        }
+    }
+
     /// What the user answers to a tool's question, or says when refusing a call, travels in a result.
     pub(super) fn answer_of_the_user(&mut self, call: &OpenCall, result: &ToolResult<'_>, refused: bool) {
         let asks = matches!(
@@ -140,7 +170,7 @@ impl Gather {
         if let Some(error) = telling {
             self.failures.failed(error, &source, turn);
         } else if !failed {
-            self.fixed |= self.failures.succeeded(&source, turn);
+            self.fixed |= self.failures.succeeded(&source, reading.command.is_some(), turn);
         }
         if !failed {
             self.todos(&reading, result);

@@ -261,12 +261,12 @@ impl<'l> Selection<'l> {
         let (is_current, is_first) = (words.turn == self.current, words.turn == self.first);
         let mut here = HashSet::new();
         for (nth, part) in (1..).zip(parts) {
-            let (mut part, apart) = (part.words, part.apart);
+            let (mut part, apart, pasted) = (part.words, part.apart, part.pasted);
             let again = self.said_last.get(part.text.as_str()).is_some_and(|turn| *turn > part.turn);
             if (again && !is_current && !is_first) || !here.insert(part.text.clone()) {
                 continue;
             }
-            let (mut rank, score) = rank_words(&part, self.last, apart);
+            let (mut rank, score) = if pasted { (BULK, 0) } else { rank_words(&part, self.last, apart) };
             // A long request is known by how it begins and how it ends.
             if (is_current || is_first) && rank < BULK && (nth == 1 || nth == number) {
                 rank = REQUESTS + 1;

@@ -1,7 +1,7 @@
 //! Cutting a long message into passages, never through a value: sentences, list entries, blocks of code.
 
 use super::pieces::pieces;
-use super::value;
+use super::{paste, value};
 
 /// How far a quotation may reach and still be taken as one, in bytes.
 const QUOTE_REACH: usize = 300;
@@ -52,7 +52,11 @@ pub(crate) fn passages(text: &str) -> Vec<&str> {
             flush(text, &mut run, &mut passages);
         }
         run = Some((run.map_or(start, |(from, _)| from), end));
-        open = !logged && bare.chars().count() >= WRAPPED && !bare.ends_with(is_stop) && !bare.ends_with([':', '：']);
+        open = !logged
+            && !paste::is_whole_line(bare)
+            && bare.chars().count() >= WRAPPED
+            && !bare.ends_with(is_stop)
+            && !bare.ends_with([':', '：']);
     }
     flush(text, &mut run, &mut passages);
     if let Some((from, _)) = fence {

@@ -31,6 +31,25 @@ pub(crate) fn unquoted(command: &str) -> String {
     bare
 }
 
+/// A command line cut at its last pipe, if it has one.
+pub(crate) fn last_pipe(command: &str) -> Option<(&str, &str)> {
+    let mut quote: Option<char> = None;
+    let mut before = ' ';
+    let mut last = None;
+    for (at, c) in command.char_indices() {
+        match quote {
+            Some(open) if c == open => quote = None,
+            None if matches!(c, '"' | '\'') && before != '\\' => quote = Some(c),
+            None if c == '|' && before == '|' => last = None,
+            None if c == '|' => last = Some(at),
+            _ => {}
+        }
+        before = c;
+    }
+    let (command, pipe) = command.split_at_checked(last?)?;
+    Some((command, pipe.strip_prefix('|')?))
+}
+
 /// Whether a command line is one program and its arguments, so that its output is of nothing else.
 pub(crate) fn is_simple(command: &str) -> bool {
     let command = command.trim();

@@ -91,6 +91,7 @@ fn the_answer_put_behind_a_continuation_is_no_report() {
 }
 
 #[test]
+#[expect(clippy::format_collect, reason = "a sample is small")]
 fn the_rest_of_a_paste_shown_by_its_beginning_is_counted() {
     let lines: String =
         (0..40).map(|at| format!("2026-11-01T10:00:{at:02} INFO worker-{at} took job {at}\n")).collect();
@@ -441,4 +442,58 @@ proptest! {
         }
         prop_assert_eq!(Ledger::parse(&ledger.render("")), ledger);
     }
+}
+
+#[test]
+fn a_call_that_waited_when_the_model_went_on_is_no_pending_one() {
+    let bash = |command: &str| serde_json::json!({"command": command});
+    let mut messages = vec![user("Build it."), call("1", "Bash", &bash("make one")), user("Stop, do two.")];
+    messages.push(call("2", "Bash", &bash("make two")));
+    assert_eq!(pending(&messages), ["make two"]);
+    messages.extend([answer("2", "ok", false), model("Done.")]);
+    assert_eq!(pending(&messages), Vec::<String>::new());
+    // Several calls of one response wait each for itself.
+    messages.extend([
+        user("Now three and four."),
+        call("3", "Bash", &bash("make three")),
+        call("4", "Bash", &bash("make four")),
+        answer("3", "ok", false),
+    ]);
+    assert_eq!(pending(&messages), ["make four"]);
+    let text = gathered(&serde_json::json!(messages)).render("s/~e");
+    let epoch = "s/~e";
+    let ledger = Ledger::parse(&text);
+    let parts =
+        crate::compact::ContinuationParts { epoch, summary: "", ledger: Some(&text), keeps_tail: true, recall: None };
+    let mut resumed = vec![user(&crate::compact::continuation(&parts))];
+    assert_eq!(ledger.pending.len(), 1);
+    assert_eq!(pending(&resumed), ["make four"]);
+    resumed.push(model("I go on."));
+    assert_eq!(pending(&resumed), Vec::<String>::new());
+}
+
+fn pending(messages: &[serde_json::Value]) -> Vec<String> {
+    gathered(&serde_json::json!(messages)).pending.into_iter().map(|call| call.about).collect()
+}
+
+#[test]
+fn recall_ids_of_compactions_outlast_old_items_and_commands() {
+    let old = |at: usize| Item {
+        path: format!("src/a-file-of-the-project-{at}.rs"),
+        touches: vec![(Touch::Edited, 1)],
+        last: Touch::Edited,
+        outcome: Outcome::Ok,
+        turn: 1,
+    };
+    let result = |at: usize| Artifact { id: format!("s/r{at}"), what: "Read a.rs".into() };
+    let mut artifacts: Vec<Artifact> = (0..6).map(|at| Artifact::of_messages(&format!("s/~{at}"), 30, 9)).collect();
+    artifacts.extend((0..6).map(result));
+    let ledger = Ledger { turns: 40, items: (0..60).map(old).collect(), artifacts, ..Ledger::default() };
+    let kept = |bound: u64| {
+        let bounded = ledger.bounded(Tokens(bound), &rough);
+        bounded.artifacts.into_iter().map(|artifact| artifact.id).collect::<Vec<_>>()
+    };
+    assert!(kept(400).starts_with(&["s/~0", "s/~1", "s/~2", "s/~3", "s/~4", "s/~5"].map(str::to_owned)));
+    let few = kept(110);
+    assert!(!few.is_empty() && few.len() < 6 && few.last().is_some_and(|id| id == "s/~5"), "the newest: {few:?}");
 }

@@ -42,7 +42,7 @@ impl Words {
     /// The weight of the weightiest passage that is not pasted.
     pub(super) fn weigh(&self) -> (Tier, u8) {
         let passages = passages(&self.text);
-        let weights = paste::said(&passages).into_iter().map(standing::weigh);
+        let weights = paste::said(&self.text, &passages).into_iter().map(standing::weigh);
         weights.min_by_key(|(tier, score)| (*tier, std::cmp::Reverse(*score))).unwrap_or((Tier::Bulk, 0))
     }
 }
