@@ -119,7 +119,7 @@ async fn try_make(brief: &Brief) -> Result<Made, Reason> {
     };
     let (summarise, recorded) = match planned? {
         Room::Made(made) => return Ok(*made),
-        Room::Planned(summarise, recorded) => (summarise, recorded),
+        Room::Planned(planned) => *planned,
     };
     // An extract is free, and the same everywhere.
     let asks = brief.own_model.is_some() || brief.options.summariser.service().api.is_some();

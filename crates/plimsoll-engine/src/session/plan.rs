@@ -14,7 +14,7 @@ pub(super) enum Room {
     /// By reductions, which are made.
     Made(Box<Made>),
     /// By a summary: the plan on what is sent, and in terms of what came.
-    Planned(Summarise, Summarise),
+    Planned(Box<(Summarise, Summarise)>),
 }
 
 impl Brief {
@@ -35,7 +35,7 @@ impl Brief {
         if let Some(made) = self.reduce(sent, original, measure) {
             return Ok(Room::Made(Box::new(made)));
         }
-        self.plan(sent, original, measure).map(|(planned, recorded)| Room::Planned(planned, recorded))
+        self.plan(sent, original, measure).map(|planned| Room::Planned(Box::new(planned)))
     }
 
     /// The same in other tokens. What a provider counts more than we do is first taken for something that stays, such as

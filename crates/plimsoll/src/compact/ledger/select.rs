@@ -16,7 +16,6 @@ const REQUEST: usize = 1_600;
 /// A single passage longer than this is shown by its beginning, in characters.
 const PASSAGE: usize = 600;
 
-/// How many of the user's messages are the last ones.
 const LATEST: u32 = 8;
 /// What stands behind the beginning of a passage that was too long.
 const SHORTENED: &str = " […]";
@@ -31,7 +30,7 @@ struct Candidate {
     rank: Rank,
     /// Of what is laid down the shorter first: one long passage must not stand for many short ones.
     bulk: u8,
-    /// What was said last comes first, whatever it weighs.
+    /// What the user said in the last messages comes first, whatever it weighs.
     before_last: bool,
     /// Among equals: weightier first, then later ones first.
     score: Reverse<u8>,
