@@ -107,13 +107,13 @@ fn the_rest_of_a_paste_shown_by_its_beginning_is_counted() {
 fn what_was_laid_down_last_is_carried_before_older_words_that_weigh_more() {
     let mut messages: Vec<serde_json::Value> =
         (0..90).map(|at| user(&format!("Do not log the field number {at} of the export."))).collect();
-    messages.extend((0..4).map(|at| user(&format!("I want the report {at} as a table."))));
+    messages.extend((0..4).map(|at| user(&format!("Always call the report {at} by its title."))));
     messages.push(user("Now go on with the export, please."));
     let ledger = gathered(&serde_json::Value::Array(messages));
     let bounded = ledger.bounded(Tokens(700), &rough);
     assert!(bounded.left_out.passages > 0);
     for at in 0..4 {
-        let last = format!("I want the report {at} as a table.");
+        let last = format!("Always call the report {at} by its title.");
         assert!(bounded.words.iter().any(|words| words.text == last), "{last}");
     }
 }

@@ -25,7 +25,8 @@ pub struct Words {
 /// The values and names in the passages of a text that lay something down.
 pub(crate) fn laid_down(text: &str) -> Vec<String> {
     let passages = passages(text);
-    let standing = paste::said(text, &passages).into_iter().filter(|passage| standing::weigh(passage).0 <= Tier::Value);
+    let standing =
+        paste::said(text, &passages).into_iter().filter(|passage| standing::weigh(passage).0 <= Tier::Value);
     let mut named: Vec<String> =
         standing.flat_map(value::words).filter(|word| value::is_traceable(word)).map(str::to_owned).collect();
     named.sort_unstable();
