@@ -23,6 +23,7 @@ fuzz_target!(|text: &str| {
         let expected = Expected {
             bound: Tokens(2_000),
             previous: Some(Tokens(100)),
+            laid_down: &[],
             fresh: Tokens(400),
             language,
             profile: &profile,

@@ -16,7 +16,7 @@ const REQUEST: usize = 1_600;
 /// A single passage longer than this is shown by its beginning, in characters.
 const PASSAGE: usize = 600;
 
-const LATEST: u32 = 8;
+const LATEST: u32 = 24;
 /// What stands behind the beginning of a passage that was too long.
 const SHORTENED: &str = " […]";
 
