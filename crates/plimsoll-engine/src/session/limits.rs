@@ -1,7 +1,6 @@
 //! What a request may take: the thresholds of its model, and the caps of its results.
 
 use plimsoll::Bytes;
-use plimsoll::Tokens;
 use plimsoll::budget::{Capacity, Thresholds, threshold};
 use plimsoll::cap;
 use plimsoll::model::Lookup;
@@ -42,31 +41,21 @@ impl Inner {
 
     /// The thresholds of a history.
     pub(super) fn thresholds_of(&self, history: &History) -> Thresholds {
-        self.thresholds(&history.envelope, history.anchor().is_some())
+        self.thresholds_with(history, None)
     }
 
-    /// The thresholds of a history, by what was just learned.
-    pub(super) fn thresholds_with(&self, history: &History, learned: Option<Learned>) -> Thresholds {
-        let envelope = &history.envelope;
-        let is_reported = history.anchor().is_some();
-        let known = self.learned(envelope);
-        let learned = learned.map(|learned| learned.with(known.as_ref())).or(known);
-        self.limited(envelope, learned.map(|learned| learned.limit(is_reported)))
+    /// The thresholds of a history, by what was just learned too.
+    pub(super) fn thresholds_with(&self, history: &History, fresh: Option<Learned>) -> Thresholds {
+        self.thresholds(&history.envelope, history.anchor().is_some(), fresh)
     }
 
     /// The thresholds of a request; `is_reported` says whether what it takes is known by the provider's usage.
-    pub(super) fn thresholds(&self, envelope: &Envelope, is_reported: bool) -> Thresholds {
-        self.limited(envelope, self.learned(envelope).map(|learned| learned.limit(is_reported)))
-    }
-
-    fn learned(&self, envelope: &Envelope) -> Option<Learned> {
-        let learned = self.state().learned.get(&envelope.limited()).copied();
-        learned.filter(|learned| learned.is_believed((self.options.clock)()))
-    }
-
-    fn limited(&self, envelope: &Envelope, learned: Option<Tokens>) -> Thresholds {
+    pub(super) fn thresholds(&self, envelope: &Envelope, is_reported: bool, fresh: Option<Learned>) -> Thresholds {
+        let known = self.state().learned.get(&envelope.limited()).copied();
+        let known = known.filter(|learned| learned.is_believed((self.options.clock)()));
+        let learned = fresh.map(|fresh| fresh.with(known.as_ref())).or(known);
         let mut capacity = self.capacity(envelope);
-        if let Some(learned) = learned {
+        if let Some(learned) = learned.map(|learned| learned.limit(is_reported)) {
             capacity.max_input = Some(capacity.max_input.map_or(learned, |known| known.min(learned)));
         }
         threshold(&capacity, &self.options.policy, envelope.max_output)

@@ -324,7 +324,7 @@ impl Inner {
         let decided = self.state().decided.of(&leaves);
         let used = known.map_or(envelope.tokens(), |known| known.used().0);
         let (each, together) = self.caps(envelope);
-        let hard = self.thresholds(envelope, known.is_some_and(|known| known.anchor().is_some())).hard;
+        let hard = self.thresholds(envelope, known.is_some_and(|known| known.anchor().is_some()), None).hard;
         let admission = Admission {
             store: &self.store,
             session: &self.id,

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::lexicon::LEXICON;
-use super::sentence::{begins_anew, is_fenced, passages};
+use super::sentence::{self, begins_anew, is_fenced, passages};
 use super::standing::{Tier, plain_words, weigh};
 use super::{Words, paste};
 
@@ -33,15 +33,7 @@ pub(super) fn split(words: &Words, marks: &[Option<u32>]) -> Vec<Part> {
     let text = words.text.as_str();
     let passages = passages(text);
     let pasted = paste::pasted(text, &passages);
-    let mut at = 0;
-    let places: Vec<Range<usize>> = passages
-        .iter()
-        .map(|passage| {
-            let start = text.get(at..).and_then(|rest| rest.find(passage)).map_or(at, |found| at + found);
-            at = start + passage.len();
-            start..at
-        })
-        .collect();
+    let places = sentence::places(text, &passages);
     let cut = Cut { text, passages: &passages, pasted: &pasted, places: &places };
     let mut parts = Vec::new();
     let mut nth = 0;

@@ -52,9 +52,8 @@ pub(crate) fn pasted(text: &str, passages: &[&str]) -> Vec<bool> {
 fn lines<'t>(text: &str, passages: &[&'t str]) -> Vec<Line<'t>> {
     let mut at = 0;
     let mut lines = Vec::with_capacity(passages.len());
-    for passage in passages {
-        let start = text.get(at..).and_then(|rest| rest.find(passage)).map_or(at, |found| at + found);
-        let between = text.get(at..start).unwrap_or("");
+    for (passage, place) in passages.iter().zip(sentence::places(text, passages)) {
+        let between = text.get(at..place.start).unwrap_or("");
         let indent = between.rsplit_once('\n').map_or("", |(_, indent)| indent);
         let indented = (indent.contains('\t') || indent.len() >= 2) && !is_entry(passage);
         lines.push(Line {
@@ -63,7 +62,7 @@ fn lines<'t>(text: &str, passages: &[&'t str]) -> Vec<Line<'t>> {
             indented,
             spaced: !indent.is_empty(),
         });
-        at = start + passage.len();
+        at = place.end;
     }
     lines
 }

@@ -1,5 +1,7 @@
 //! Cutting a long message into passages, never through a value: sentences, list entries, blocks of code.
 
+use std::ops::Range;
+
 use super::pieces::pieces;
 use super::{paste, value};
 
@@ -257,6 +259,17 @@ fn is_ordinal(head: &str, number: &str, next: &str) -> bool {
     let last = before.rsplit(char::is_whitespace).next().unwrap_or("").to_lowercase();
     let next = next.split(|c: char| !c.is_alphabetic()).next().unwrap_or("").to_lowercase();
     before.is_empty() || BEFORE_ORDINALS.contains(&last.as_str()) || MONTHS.contains(&next.as_str())
+}
+
+/// Where the passages of a text stand in it, in order.
+pub(crate) fn places(text: &str, passages: &[&str]) -> Vec<Range<usize>> {
+    let mut at = 0;
+    let place = |passage: &&str| {
+        let start = text.get(at..).and_then(|rest| rest.find(*passage)).map_or(at, |found| at + found);
+        at = start + passage.len();
+        start..at
+    };
+    passages.iter().map(place).collect()
 }
 
 #[cfg(test)]
